@@ -1,0 +1,174 @@
+"""The typer application: global options, and one thin function per command that imports its work at first use."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from infimum.cli import guard
+from infimum.cli.guard import guarded
+
+_EPILOG = (
+    "Exit codes: 0 the command or the run ended normally (converged, stalled and limits included); "
+    "1 the run ended nonfinite, diverged, infeasible or failed, or doctor found something broken; "
+    "2 bad input: a run file with mistakes, an unknown name, parts that do not fit; 130 interrupted."
+)
+
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    epilog=_EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="State a problem once; compose oracles, solvers, constraints and stopping rules; run and explain it.",
+)
+
+File = Annotated[str, typer.Argument(metavar="FILE", help="A run file (YAML).", show_default=False)]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[KEY=VALUE]...", help="Values on top of the file's: solver.step=1e-3 constraints.0.lower=1",
+                   show_default=False),
+]
+NoPython = Annotated[bool, typer.Option("--no-python", help="Refuse 'python:module:attribute'.")]
+Json = Annotated[bool, typer.Option("--json", help="Write JSON.")]
+Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Same as seed=N.", show_default=False)]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from infimum.cli.doctor import version_of
+
+        typer.echo(f"infimum {version_of('infimum') or '(not installed)'}")
+        raise typer.Exit
+
+
+@app.callback()
+@guarded
+def options(
+    strict_plugins: Annotated[
+        bool, typer.Option("--strict-plugins", help="Fail if a plugin was set aside or has warnings.")
+    ] = False,
+    verbose: Annotated[
+        int, typer.Option("--verbose", "-v", count=True, help="Log more; -vv also shows tracebacks.", show_default=False)
+    ] = 0,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    guard.verbosity = verbose
+    if strict_plugins:
+        from infimum.plugins.registry import get_registry
+
+        get_registry(strict=True)
+
+
+@app.command()
+@guarded
+def run(
+    file: File,
+    overrides: Overrides = None,
+    seed: Seed = None,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="DIR", help="Save here instead of runs/NAME/TIME.",
+                                 show_default=False)
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+    json: Json = False,
+    no_python: NoPython = False,
+) -> int:
+    """Solve what a run file states; print the result and where it was saved."""
+    from infimum.cli.runs import run_file
+
+    return run_file(file, overrides or [], seed=seed, output=output, quiet=quiet, json=json, python=not no_python)
+
+
+@app.command()
+@guarded
+def check(file: File, overrides: Overrides = None, json: Json = False, no_python: NoPython = False) -> int:
+    """Do everything up to the first step; list all mistakes at once."""
+    from infimum.cli.runs import check_file
+
+    return check_file(file, overrides or [], json=json, python=not no_python)
+
+
+@app.command()
+@guarded
+def explain(
+    file: File,
+    overrides: Overrides = None,
+    every: Annotated[bool, typer.Option("--all", help="All installed solvers, not only the file's.")] = False,
+    json: Json = False,
+    no_python: NoPython = False,
+) -> int:
+    """Print how the problem fits the file's solver; without a solver in the file, or with --all, every solver."""
+    from infimum.cli.runs import explain_file
+
+    return explain_file(file, overrides or [], every=every, json=json, python=not no_python)
+
+
+@app.command()
+@guarded
+def show(
+    file: File,
+    overrides: Overrides = None,
+    origin: Annotated[bool, typer.Option("--origin", help="One value a line, with where it comes from.")] = False,
+    json: Json = False,
+    no_python: NoPython = False,
+) -> None:
+    """Print the resolved run file: qualified names, defaults filled in, overrides applied."""
+    from infimum.cli.runs import show_file
+
+    show_file(file, overrides or [], origin=origin, json=json, python=not no_python)
+
+
+@app.command("list")
+@guarded
+def list_(
+    kind: Annotated[str | None, typer.Argument(metavar="[KIND]", help="solver, oracle, problem, …", show_default=False)]
+    = None,
+    json: Json = False,
+) -> None:
+    """List installed components, of one kind or of all."""
+    from infimum.cli.installed import list_components
+
+    list_components(kind, json=json)
+
+
+@app.command()
+@guarded
+def info(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A component or a plugin.", show_default=False)],
+    json: Json = False,
+) -> None:
+    """Describe a component: what it does, its options with types and defaults, what it needs."""
+    from infimum.cli.info import describe
+
+    describe(name, json=json)
+
+
+@app.command()
+@guarded
+def plugins(json: Json = False) -> None:
+    """List installed plugins: active, disabled, incompatible, failed or shadowed, and why."""
+    from infimum.cli.installed import list_plugins
+
+    list_plugins(json=json)
+
+
+@app.command()
+@guarded
+def doctor(json: Json = False) -> int:
+    """Look at Python, libraries and plugins; exit code 1 if something is broken."""
+    from infimum.cli.doctor import examine
+
+    return examine(json=json)
+
+
+@app.command()
+@guarded
+def schema() -> None:
+    """Print the JSON Schema of run files, made from the installed plugins, for completion in editors."""
+    from infimum.cli.output import as_json
+    from infimum.runfile.schema import run_file_schema
+
+    as_json(run_file_schema())

@@ -1,0 +1,63 @@
+"""Sets: `violation(x)`, and what a set can of `project`, `tangent`, `step`, `bounds`."""
+
+from __future__ import annotations
+
+import copy as _copy
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from infimum.arrays import Array, like
+
+
+class Constraint:
+    """A closed set of points; a named term of a problem like any other.
+
+    Subclasses list in `provides` which of these they have:
+
+    - `violation(x) -> float`: 0 on the set, else how far outside (the Euclidean distance where that is known in
+      closed form, else the norm of the violated residual);
+    - `project(x)`: the nearest point; `tangent(x, g)`: `g` projected on the tangent space at `x`;
+    - `step(x, d)`: a feasible update from `x` along `d`, stateless; `bounds(x)`: `(lower, upper)` arrays like `x`.
+    """
+
+    provides: ClassVar[tuple[str, ...]] = ("violation",)
+    data: ClassVar[tuple[str, ...]] = ()
+    """Names of the attributes that hold arrays; `to` converts them."""
+    convex: bool | None = None
+
+    project: Callable[[Array], Array]
+    tangent: Callable[[Array, Array], Array]
+    step: Callable[[Array, Array], Array]
+    bounds: Callable[[Array], tuple[Array, Array]]
+
+    @property
+    def capabilities(self) -> frozenset[str]:
+        """Names of what this set can do, known without calling it."""
+        return frozenset(self.provides)
+
+    @property
+    def how(self) -> dict[str, str]:
+        """For capabilities that follow from others: by which exact rule, for the plan to print."""
+        return {}
+
+    def violation(self, x: Array) -> float:
+        raise NotImplementedError
+
+    def check(self, x: Array) -> None:
+        """Raise `InputError` if a point of the shape of `x` does not fit."""
+
+    def to(self, x: Array) -> Constraint:
+        """This set with its data in the namespace, dtype and device of `x`."""
+        changed: dict[str, Any] = {}
+        for name in self.data:
+            old = getattr(self, name)
+            if old is None or isinstance(old, int | float):
+                continue
+            new = like(old, x)
+            if new is not old:
+                changed[name] = new
+        if not changed:
+            return self
+        twin = _copy.copy(self)
+        twin.__dict__.update(changed)
+        return twin

@@ -1,0 +1,147 @@
+"""Simple sets with closed-form projections: boxes and the nonnegative orthant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from infimum.arrays import Array, clip, describe, is_array, is_complex, norm, to_numpy
+from infimum.constraints.base import Constraint
+from infimum.errors import InputError
+
+if TYPE_CHECKING:
+    Bound = Any
+else:
+    # What a run file can hold; arrays are welcome from Python.
+    Bound = float | list
+
+
+class _Interval(Constraint):
+    """What a box and the nonnegative orthant share: projection by clipping between `_limits`."""
+
+    provides = ("violation", "project", "step", "bounds")
+    convex = True
+
+    def _limits(self) -> tuple[Any, Any]:
+        raise NotImplementedError
+
+    def violation(self, x: Array) -> float:
+        """Euclidean distance to the set."""
+        return norm(x - self.project(x))
+
+    def project(self, x: Array) -> Array:
+        lower, upper = self._limits()
+        return clip(x, lower, upper)
+
+    def step(self, x: Array, d: Array) -> Array:
+        """`project(x + d)`."""
+        return self.project(x + d)
+
+    def bounds(self, x: Array) -> tuple[Array, Array]:
+        """`(lower, upper)` as arrays like x, with -inf and inf where there is no bound."""
+        lower, upper = self._limits()
+        free = 0.0 * x
+        return free + (-np.inf if lower is None else lower), free + (np.inf if upper is None else upper)
+
+    def check(self, x: Array) -> None:
+        if is_complex(x):
+            raise InputError(f"{self!r} is a set of real points, x0 is complex ({describe(x)})")
+
+
+@dataclass(frozen=True, eq=False)
+class Box(_Interval):
+    """`lower <= x <= upper`, entry by entry.
+
+    Parameters
+    ----------
+    lower, upper : float, list or array of the shape of x, optional
+        Bounds; None (and infinite entries) leave a side free.
+
+    Raises
+    ------
+    InputError
+        If both are missing, a bound is NaN, shapes do not agree, or lower exceeds upper anywhere.
+    """
+
+    data = ("lower", "upper")
+
+    lower: Bound | None = None
+    upper: Bound | None = None
+
+    def __post_init__(self) -> None:
+        if self.lower is None and self.upper is None:
+            raise InputError("Box() bounds nothing: give lower, upper or both")
+        for name in ("lower", "upper"):
+            object.__setattr__(self, name, _bound(getattr(self, name), name))
+        if self.lower is not None and self.upper is not None:
+            _check_order(self.lower, self.upper)
+
+    def __repr__(self) -> str:
+        given = {"lower": self.lower, "upper": self.upper}
+        shown = [
+            f"{name} is {tuple(one.shape)}" if is_array(one) else f"{name}={one:g}"
+            for name, one in given.items()
+            if one is not None
+        ]
+        return f"Box({', '.join(shown)})"
+
+    def _limits(self) -> tuple[Any, Any]:
+        return self.lower, self.upper
+
+    def check(self, x: Array) -> None:
+        super().check(x)
+        for name in ("lower", "upper"):
+            one = getattr(self, name)
+            if is_array(one) and tuple(one.shape) != tuple(x.shape):
+                raise InputError(f"{name} of the box is {tuple(one.shape)}, x0 is {tuple(x.shape)}; shapes must agree")
+
+
+def _bound(given: Any, name: str) -> Any:
+    """A bound as None, a float or a floating array."""
+    if given is None:
+        return None
+    if not is_array(given):
+        given = np.asarray(given)
+    host = to_numpy(given)
+    if host.dtype.kind not in "fiub":
+        raise InputError(f"{name} of the box holds {host.dtype} entries; expected real numbers")
+    if not host.size:
+        raise InputError(f"{name} of the box is empty: its shape is {host.shape}")
+    wrong = np.isnan(host) | (host == (np.inf if name == "lower" else -np.inf))
+    if wrong.any():
+        index, where = _first(wrong)
+        expected = "a number or -inf" if name == "lower" else "a number or inf"
+        raise InputError(f"{name} of the box{where} is {host[index]}; expected {expected}")
+    if host.ndim == 0:
+        return float(host)
+    return given if host.dtype.kind == "f" else host.astype(np.float64)
+
+
+def _check_order(lower: Any, upper: Any) -> None:
+    low, high = np.asarray(to_numpy(lower)), np.asarray(to_numpy(upper))
+    if low.ndim and high.ndim and low.shape != high.shape:
+        raise InputError(f"lower of the box is {low.shape}, upper is {high.shape}; shapes must agree")
+    crossed = np.asarray(low > high)
+    if crossed.any():
+        index, where = _first(crossed)
+        shown = [float(np.broadcast_to(one, crossed.shape)[index]) for one in (low, high)]
+        raise InputError(
+            f"the bounds of the box cross: lower{where} = {shown[0]:g} > upper{where} = {shown[1]:g}; "
+            "expected lower <= upper"
+        )
+
+
+def _first(mask: np.ndarray) -> tuple[tuple[int, ...], str]:
+    """The first true index, and as text behind a name."""
+    index = tuple(int(i) for i in np.unravel_index(int(np.argmax(mask)), mask.shape))
+    return index, f"[{', '.join(map(str, index))}]" if index else ""
+
+
+@dataclass(frozen=True)
+class Nonnegative(_Interval):
+    """`x >= 0`, entry by entry."""
+
+    def _limits(self) -> tuple[Any, Any]:
+        return 0.0, None

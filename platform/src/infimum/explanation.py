@@ -1,0 +1,165 @@
+"""What fits what: the plan of one solver, or of every installed one, without solving."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from infimum.errors import InfimumError, PlanError
+from infimum.exactness import Exactness
+from infimum.oracle import Oracle
+from infimum.plan.match import Choice
+from infimum.plan.plan import Plan, make_plan
+from infimum.plugins.build import build
+from infimum.plugins.registry import Registry, get_registry
+from infimum.problem import Problem
+from infimum.solver import Solver
+
+Verdict = Literal["as it is", "with oracles", "cannot"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One solver's answer."""
+
+    solver: str
+    verdict: Verdict
+    plan: Plan | None
+    reason: str
+    summary: str = ""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Which solvers take a problem as it is, which with an oracle, which cannot, and why.
+
+    Attributes
+    ----------
+    problem : str
+    terms : tuple of (str, str)
+        Every term with what it offers.
+    rows : tuple of Row
+        Sorted: as it is (most exact first), with oracles, cannot.
+    """
+
+    problem: str
+    terms: tuple[tuple[str, str], ...]
+    rows: tuple[Row, ...]
+
+    def __str__(self) -> str:
+        lines = [self.problem, *(f"  term {name:<14} {offers}" for name, offers in self.terms)]
+        for verdict, title in (
+            ("as it is", "takes it as it is"),
+            ("with oracles", "takes it with an oracle"),
+            ("cannot", "cannot take it"),
+        ):
+            rows = [row for row in self.rows if row.verdict == verdict]
+            if not rows:
+                continue
+            lines.append(f"{title}:")
+            for row in rows:
+                lines += _lines(row)
+        if not self.rows:
+            lines.append("no solver is installed; see  infimum plugins")
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain data."""
+        return {
+            "problem": self.problem,
+            "terms": dict(self.terms),
+            "solvers": [
+                {
+                    "solver": row.solver,
+                    "verdict": row.verdict,
+                    "plan": row.plan.to_dict() if row.plan else None,
+                    "reason": row.reason,
+                }
+                for row in self.rows
+            ],
+        }
+
+
+def _lines(row: Row) -> list[str]:
+    if row.plan is None:
+        first, *rest = row.reason.splitlines()
+        return [f"  {row.solver}", f"      {first}", *(f"    {line}" for line in rest)]
+    oracles = [f"{one.term}: {one.oracle} ({one.exactness})" for one in row.plan.placements if one.oracle]
+    by = f"  with {', '.join(oracles)}" if oracles else ""
+    return [f"  {row.solver:<32} {row.plan.exactness}{by}", *(f"      {one}" for one in row.plan.placements)]
+
+
+def explain_all(
+    problem: Problem, *, oracles: Mapping[str, Choice] | None = None, registry: Registry | None = None
+) -> Explanation:
+    """Try every installed solver, with its default options, on `problem`.
+
+    Parameters
+    ----------
+    problem : Problem
+    oracles : mapping of str to Choice, optional
+        Oracles that the user named; they stay named in every plan.
+    """
+    registry = registry or get_registry()
+    installed = installed_oracles(registry)
+    rows = [_row(problem, component, oracles, installed, registry) for component in registry.components("solver")]
+    order = {"as it is": 0, "with oracles": 1, "cannot": 2}
+    rows.sort(key=lambda row: (order[row.verdict], row.plan.exactness if row.plan else 0, row.solver))
+    terms = tuple((term.name, ", ".join(sorted(term.body.capabilities))) for term in problem.terms)
+    return Explanation(problem.describe(), terms, tuple(rows))
+
+
+def _row(
+    problem: Problem,
+    component: Any,
+    oracles: Mapping[str, Choice] | None,
+    installed: Sequence[Choice],
+    registry: Registry,
+) -> Row:
+    name = component.name
+    try:
+        solver = build(name, "solver", registry=registry).instance
+    except InfimumError as error:
+        return Row(name, "cannot", None, f"cannot be made with default options: {error}")
+    try:
+        plan = make_plan(problem, solver, solver_name=name, oracles=oracles, installed=installed)
+        return Row(name, "with oracles" if plan.oracles else "as it is", plan, "", component.summary)
+    except InfimumError as error:
+        refusal = error
+    if isinstance(refusal, PlanError):
+        try:
+            plan = make_plan(problem, solver, solver_name=name, oracles=oracles, allowed=installed)
+            return Row(name, "with oracles", plan, "", component.summary)
+        except InfimumError:
+            pass
+    return Row(name, "cannot", None, str(refusal), component.summary)
+
+
+def installed_oracles(registry: Registry) -> list[Choice]:
+    """Every installed oracle that can be made with default options, most exact first."""
+    out = []
+    for component in registry.components("oracle"):
+        try:
+            oracle = build(component.name, "oracle", registry=registry).instance
+        except InfimumError:
+            continue
+        if isinstance(oracle, Oracle):
+            out.append(Choice(component.name, oracle, named=False))
+    return sorted(out, key=lambda one: (one.oracle.exactness, one.name))
+
+
+def able(problem: Problem, registry: Registry, *, but: str = "") -> list[str]:
+    """Names of the installed solvers that take `problem` as it is, most exact and least idle first."""
+    found: list[tuple[Exactness, int, str]] = []
+    for component in registry.components("solver"):
+        if component.name == but:
+            continue
+        try:
+            solver: Solver = build(component.name, "solver", registry=registry).instance
+            plan = make_plan(problem, solver, solver_name=component.name)
+        except InfimumError:
+            continue
+        idle = sum(1 for slot in plan.slots if not plan.assignment.terms[slot.name])
+        found.append((plan.exactness, idle, component.name))
+    return [name for _, _, name in sorted(found)]

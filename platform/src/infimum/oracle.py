@@ -1,0 +1,59 @@
+"""The contract of oracles: frozen options, and `bind(function, rng)` that makes the part with the mutable state."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+
+import numpy as np
+
+from infimum.exactness import Exactness
+
+Resume = Literal["exact", "replay", "none"]
+"""What a checkpoint of a component is worth: bit for bit, by running again from the start, or nothing."""
+
+
+class Oracle:
+    """Lifts capabilities: needs some of a function, supplies others.
+
+    Subclasses are frozen dataclasses. `bind` must not evaluate the function.
+    """
+
+    kind: ClassVar[str] = "oracle"
+    """A word for lists: "gradient", "zeroth-order", "proximal"."""
+    needs: ClassVar[tuple[str, ...]] = ("value",)
+    supplies: ClassVar[tuple[str, ...]] = ()
+    wants: ClassVar[tuple[str, ...]] = ()
+    """Capabilities that the part uses when the function offers them (`values` for batches)."""
+    exactness: Exactness = Exactness.approximate
+    resume: ClassVar[Resume] = "exact"
+
+    def refuses(self, function: Any) -> str | None:
+        """A reason why this oracle cannot serve `function` although it has what is needed, or None."""
+        return None
+
+    def bind(self, function: Any, rng: np.random.Generator) -> Any:
+        """A part for one slot of one run.
+
+        Parameters
+        ----------
+        function : object
+            Offers `needs` (and perhaps `wants`) as methods; evaluations through it are counted.
+        rng : numpy.random.Generator
+            This part's own generator.
+
+        Returns
+        -------
+        object
+            With a method for each of `supplies`. If it holds mutable state, that stands behind `state_dict()` and
+            `load_state_dict(state)` as a tree of dict / list / scalar / str / array / generator. It may carry facts
+            (`lipschitz`, …).
+        """
+        raise NotImplementedError
+
+
+@runtime_checkable
+class Stateful(Protocol):
+    """Something with mutable state that a checkpoint holds."""
+
+    def state_dict(self) -> dict[str, Any]: ...
+    def load_state_dict(self, state: dict[str, Any]) -> None: ...

@@ -1,0 +1,251 @@
+"""The plan: terms in slots, oracles in gaps, facts and exactness; it prints itself and binds parts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from infimum.errors import InputError, did_you_mean
+from infimum.exactness import Exactness
+from infimum.oracle import Resume
+from infimum.plan.match import Assignment, Choice, Lift, Matcher
+from infimum.plan.reason import refusal, wrong_family
+from infimum.problem import Problem
+from infimum.solver import Metric, Slot, Solver
+
+_RESUME_ORDER: tuple[Resume, ...] = ("exact", "replay", "none")
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """One line of a plan: a term (or the sum in a slot) and how it gets what the slot needs."""
+
+    slot: str
+    term: str
+    gets: tuple[str, ...]
+    """What the slot needs, each with the rules behind it: `"prox (scaling)"`."""
+    oracle: str | None
+    exactness: Exactness
+    dimension: int | None
+    replaces: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        by = f"  by oracle {self.oracle}" if self.oracle else ""
+        size = f" in dimension {self.dimension}" if self.oracle and self.dimension is not None else ""
+        note = f"  (in place of its own {', '.join(self.replaces)})" if self.replaces else ""
+        return f"{self.slot:<10} {self.term:<16} {', '.join(self.gets):<34} {self.exactness}{by}{size}{note}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run will do, without running it.
+
+    Attributes
+    ----------
+    problem, solver : Problem, Solver
+    solver_name : str
+    slots : tuple of Slot
+    assignment : Assignment
+    placements : tuple of Placement
+        What `print(plan)` shows, one a term.
+    exactness : Exactness
+        The worst of the parts.
+    resume : {"exact", "replay", "none"}
+        The weakest of the components.
+    metrics : mapping of str to Metric
+        Those of the solver's metrics that what stands in the slots makes possible.
+    """
+
+    problem: Problem
+    solver: Solver
+    solver_name: str
+    slots: tuple[Slot, ...]
+    assignment: Assignment
+    placements: tuple[Placement, ...]
+    exactness: Exactness
+    resume: Resume
+    metrics: Mapping[str, Metric] = field(default_factory=dict)
+
+    @property
+    def oracles(self) -> int:
+        """Number of oracles in the plan."""
+        return sum(1 for one in self.placements if one.oracle is not None)
+
+    def __str__(self) -> str:
+        lines = [f"plan: {self.solver_name} on {self.problem.describe()}"]
+        lines += [f"  slot {placement}" for placement in self.placements]
+        empty = [slot.name for slot in self.slots if not self.assignment.terms[slot.name]]
+        if empty:
+            lines.append(f"  empty slots: {', '.join(empty)}")
+        lines.append(f"  exactness {self.exactness}, resume {self.resume}")
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as plain data, for results and `--json`."""
+        return {
+            "solver": self.solver_name,
+            "problem": self.problem.describe(),
+            "placements": [
+                {
+                    "slot": one.slot,
+                    "term": one.term,
+                    "gets": list(one.gets),
+                    "oracle": one.oracle,
+                    "exactness": str(one.exactness),
+                    "dimension": one.dimension,
+                    "replaces": list(one.replaces),
+                }
+                for one in self.placements
+            ],
+            "exactness": str(self.exactness),
+            "resume": self.resume,
+            "metrics": sorted(self.metrics),
+        }
+
+
+def make_plan(
+    problem: Problem,
+    solver: Solver,
+    *,
+    solver_name: str = "",
+    oracles: Mapping[str, Choice] | None = None,
+    allowed: Sequence[Choice] = (),
+    installed: Sequence[Choice] = (),
+    assign: Mapping[str, str] | None = None,
+) -> Plan:
+    """Match a problem's terms to a solver's slots.
+
+    Parameters
+    ----------
+    problem, solver
+    solver_name : str
+        How messages call the solver; its class name by default.
+    oracles : mapping of str to Choice
+        Named oracles: per term, or per `slot:NAME`.
+    allowed : sequence of Choice
+        Oracles that may fill gaps unasked (`oracles: auto`).
+    installed : sequence of Choice
+        Oracles that a refusal may recommend.
+    assign : mapping of str to str
+        Term name to slot name, where the user decides.
+
+    Raises
+    ------
+    PlanError
+        If no complete assignment exists; says why and what would help.
+    InputError
+        If `oracles` or `assign` name things that the problem or the solver does not have.
+    """
+    name = solver_name or type(solver).__name__
+    if (error := wrong_family(problem, solver, name)) is not None:
+        raise error
+    slots, named = tuple(solver.slots()), dict(oracles or {})
+    _check_names(problem, slots, named, assign or {}, name)
+    ordered = sorted(allowed, key=lambda one: (one.oracle.exactness, one.name))
+    matcher = Matcher(problem, slots, named, ordered, assign)
+    assignment = matcher.search()
+    if assignment is None:
+        raise refusal(matcher, name, installed)
+    placements = tuple(_placements(matcher, assignment))
+    exactness = max((one.exactness for one in placements), default=Exactness.exact)
+    return Plan(
+        problem=problem,
+        solver=solver,
+        solver_name=name,
+        slots=slots,
+        assignment=assignment,
+        placements=placements,
+        exactness=exactness,
+        resume=_weakest(problem, solver, assignment),
+        metrics=_available(solver, slots, problem, assignment),
+    )
+
+
+def _check_names(
+    problem: Problem, slots: Sequence[Slot], named: Mapping[str, Choice], assign: Mapping[str, str], name: str
+) -> None:
+    terms = [term.name for term in problem.terms]
+    places = [slot.name for slot in slots]
+    for key in named:
+        slot = key.removeprefix("slot:")
+        if key.startswith("slot:") and slot not in places:
+            raise InputError(f"oracles: {name} has no slot '{slot}'; {did_you_mean(slot, places)}")
+        if not key.startswith("slot:") and key not in terms:
+            raise InputError(f"oracles: the problem has no term '{key}'; {did_you_mean(key, terms)}")
+    for term, slot in assign.items():
+        if term not in terms:
+            raise InputError(f"assign: the problem has no term '{term}'; {did_you_mean(term, terms)}")
+        if slot not in places:
+            raise InputError(f"assign: {name} has no slot '{slot}'; {did_you_mean(slot, places)}")
+
+
+def _placements(matcher: Matcher, assignment: Assignment) -> list[Placement]:
+    lines = []
+    for slot in matcher.slots:
+        whole = assignment.slot_lifts.get(slot.name)
+        for term in assignment.terms[slot.name]:
+            body = matcher.bodies[term.name]
+            lines.append(_line(slot, term.name, assignment.lifts[term.name], body, show=None if whole else slot.needs))
+        if whole is not None:
+            lines.append(_line(slot, f"slot:{slot.name}", whole, None, show=slot.needs))
+    return lines
+
+
+def _line(slot: Slot, term: str, lift: Lift, body: Any, show: Sequence[str] | None) -> Placement:
+    shown = lift.derivations if show is None else {name: lift.derivations[name] for name in show}
+    how = getattr(body, "how", {}) if lift.choice is None else {}
+    gets = []
+    for name, derivation in shown.items():
+        labels = [*(how[leaf] for leaf in sorted(derivation.leaves) if leaf in how), *derivation.labels]
+        gets.append(f"{name} ({', '.join(labels)})" if labels else name)
+    return Placement(
+        slot=slot.name,
+        term=term,
+        gets=tuple(gets),
+        oracle=lift.choice.name if lift.choice else None,
+        exactness=lift.exactness,
+        dimension=_dimension(slot, body),
+        replaces=tuple(sorted(lift.replaced)),
+    )
+
+
+def _dimension(slot: Slot, body: Any) -> int | None:
+    """Number of variables that an oracle works in: those of f where the slot takes the map."""
+    map_ = getattr(body, "map", None)
+    if slot.takes_map and map_ is not None:
+        return map_.shape[0] if map_.shape is not None else None
+    shape = getattr(body, "shape", None)
+    if shape is None:
+        return None
+    size = 1
+    for one in shape:
+        size *= one
+    return size
+
+
+def _weakest(problem: Problem, solver: Solver, assignment: Assignment) -> Resume:
+    lifts = (*assignment.lifts.values(), *assignment.slot_lifts.values())
+    all_of = [problem.resume, solver.resume, *(one.choice.oracle.resume for one in lifts if one.choice)]
+    return max(all_of, key=_RESUME_ORDER.index)
+
+
+def _available(
+    solver: Solver, slots: Sequence[Slot], problem: Problem, assignment: Assignment
+) -> dict[str, Metric]:
+    """The solver's metrics whose requirements every term in the slot meets."""
+    offered: dict[str, list[frozenset[str]]] = {}
+    for slot in slots:
+        offered[slot.name] = [
+            frozenset(problem.view(term).capabilities) | frozenset(assignment.lifts[term.name].derivations)
+            for term in assignment.terms[slot.name]
+        ]
+    out = {}
+    for name, metric in solver.metrics.items():
+        met = all(
+            all(any(one in offers for one in anyof) for offers in offered.get(slot, []))
+            for slot, anyof in metric.requires.items()
+        )
+        if met:
+            out[name] = metric
+    return out

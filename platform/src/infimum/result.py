@@ -1,0 +1,288 @@
+"""What a run returns: the points, why it ended, what it cost, how exact it was; prints, saves and loads."""
+
+from __future__ import annotations
+
+import html
+import platform
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from infimum import arrays
+from infimum.checkpoint import load_tree, save_tree
+from infimum.errors import InputError
+from infimum.problem import Problem
+from infimum.status import Status
+from infimum.stopping.base import Reason
+from infimum.trace import Trace
+
+if TYPE_CHECKING:
+    from infimum.run.run import Run
+
+_FILE = "result"
+
+
+@dataclass
+class Result:
+    """The outcome of a run, in the user's sense and form.
+
+    Attributes
+    ----------
+    x : array, or dict of arrays for a problem with blocks
+        The solver's own solution at the last finite iteration.
+    best_x : like x
+        The best point seen at a check: the smallest value among points within `feasibility_tol`, else the least
+        violated one. None for a problem that does not rank points.
+    value, best_value : float or None
+        The objective at `x` and at `best_x`.
+    violation : float or None
+        Largest violation of the constraints at `x`; None without constraints.
+    status : Status
+        converged, target_reached, stalled, limit, nonfinite, diverged, infeasible, interrupted or failed.
+    message : str
+        Why, with the numbers.
+    fired : tuple of Reason
+        Every stopping rule that fired at the last check, with its values.
+    iterations : int
+    elapsed : float
+        Seconds of wall clock.
+    evaluations : dict
+        Evaluations of the user's functions, in points: `{term: {capability: n}}`.
+    calls : dict
+        Calls that the solver made: `{slot: {capability: n}}`.
+    monitored : dict
+        Evaluations for the record only, which no budget counts.
+    exactness : str
+        The worst of the parts.
+    trace : Trace
+    metrics : dict
+        Metrics at the last check.
+    plan : str
+        What was put together, as text.
+    details : dict
+        The plan as data.
+    seed : int
+    versions : dict
+        Python, infimum and the distributions that took part.
+    notes : list of str
+        What the host decided itself, such as a default limit.
+    error : BaseException or None
+        For status `failed`; a loaded result has none (its text stands in `message`).
+    """
+
+    x: Any
+    best_x: Any
+    value: float | None
+    best_value: float | None
+    violation: float | None
+    status: Status
+    message: str
+    fired: tuple[Reason, ...]
+    iterations: int
+    elapsed: float
+    evaluations: dict[str, dict[str, int]]
+    calls: dict[str, dict[str, int]]
+    monitored: dict[str, dict[str, int]]
+    exactness: str
+    trace: Trace | None
+    metrics: dict[str, float]
+    plan: str
+    details: dict[str, Any]
+    seed: int
+    versions: dict[str, str]
+    best_iteration: int | None = None
+    notes: list[str] = field(default_factory=list)
+    error: BaseException | None = None
+    dump: Callable[[Any], Any] | None = field(default=None, repr=False)
+    """Turns `x` into plain data for `save`, where it is none (a module)."""
+
+    @property
+    def success(self) -> bool:
+        """True for `converged` and `target_reached` only."""
+        return self.status.success
+
+    @property
+    def fun(self) -> float | None:
+        """SciPy's name for `value`."""
+        return self.value
+
+    @property
+    def nit(self) -> int:
+        """SciPy's name for `iterations`."""
+        return self.iterations
+
+    @property
+    def nfev(self) -> int:
+        """Evaluations of values, summed over terms."""
+        return sum(row.get("value", 0) for row in self.evaluations.values())
+
+    @property
+    def njev(self) -> int:
+        """Evaluations of gradients, summed over terms."""
+        return sum(row.get("gradient", 0) for row in self.evaluations.values())
+
+    def rows(self) -> list[tuple[str, str]]:
+        """What `print` shows, as (name, text)."""
+        out = [("status", f"{self.status}: {self.message}")]
+        if self.value is not None:
+            out.append(("value", f"{self.value:.10g}"))
+        if self.best_value is not None and self.best_value != self.value:
+            out.append(("best value", f"{self.best_value:.10g} at iteration {self.best_iteration}"))
+        if self.violation is not None:
+            out.append(("violation", f"{self.violation:.3g}"))
+        out.append(("x", _summary(self.x)))
+        out.append(("iterations", f"{self.iterations} in {self.elapsed:.3g} s"))
+        out.append(("evaluations", _counts(self.evaluations)))
+        if self.monitored:
+            out.append(("for the record", _counts(self.monitored)))
+        out.append(("exactness", self.exactness))
+        out.append(("seed", str(self.seed)))
+        return out
+
+    def __str__(self) -> str:
+        head = self.plan.splitlines()[0].removeprefix("plan: ")
+        body = [f"  {name:<15} {text}" for name, text in self.rows()]
+        notes = [f"  note: {note}" for note in self.notes]
+        return "\n".join([head, *body, *notes])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        head = html.escape(self.plan.splitlines()[0].removeprefix("plan: "))
+        cells = "".join(
+            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
+            f"<td style='text-align:left'>{html.escape(text)}</td></tr>"
+            for name, text in self.rows()
+        )
+        return f"<table><caption>{head}</caption>{cells}</table>"
+
+    def save(self, folder: str | Path) -> Path:
+        """Write `result.json` and `result.npz` into `folder` (made if needed). Arrays and plain data, no pickles.
+
+        Raises
+        ------
+        InputError
+            If `folder` already holds a result, or `x` is no plain data.
+        """
+        folder = Path(folder)
+        if (folder / f"{_FILE}.json").exists():
+            raise InputError(f"{folder} already holds a result; choose another folder")
+        tree = {name: getattr(self, name) for name in _PLAIN}
+        if self.dump is not None:
+            tree["x"], tree["best_x"] = self.dump(self.x), None if self.best_x is None else self.dump(self.best_x)
+        tree["status"] = str(self.status)
+        tree["fired"] = [
+            {"rule": one.rule, "status": str(one.status), "message": one.message, "values": dict(one.values)}
+            for one in self.fired
+        ]
+        tree["trace"] = None if self.trace is None else dict(self.trace)
+        save_tree(folder, _FILE, tree)
+        return folder
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Result:
+        """Read what `save` wrote."""
+        tree = load_tree(Path(folder), _FILE)
+        fired = tuple(
+            Reason(one["rule"], Status(one["status"]), one["message"], one["values"]) for one in tree.pop("fired")
+        )
+        trace = tree.pop("trace")
+        status = Status(tree.pop("status"))
+        return cls(**tree, status=status, fired=fired, trace=None if trace is None else Trace(trace))
+
+
+_PLAIN = (
+    "x",
+    "best_x",
+    "value",
+    "best_value",
+    "violation",
+    "message",
+    "iterations",
+    "elapsed",
+    "evaluations",
+    "calls",
+    "monitored",
+    "exactness",
+    "metrics",
+    "plan",
+    "details",
+    "seed",
+    "versions",
+    "best_iteration",
+    "notes",
+)
+
+
+def make_result(run: Run) -> Result:
+    """The result of a run that has stopped (or of one that was advanced so far)."""
+    monitor, problem = run.monitor, run.problem
+    stop, best = monitor.stop, run.keeper.best
+    sign = -1.0 if problem.sense == "max" else 1.0
+    point = run.current
+    if point is None:
+        point = run.point if run.solver.maps_points else None
+    unpack = problem.unpack if run.solver.maps_points else (lambda x: x)
+    ranked = problem.merit is not None and best.iteration >= 0
+    table = run.counters.table()
+    metrics = {k: float(v) for k, v in run.metrics.items() if isinstance(v, int | float)}
+    return Result(
+        x=None if point is None else unpack(problem.copy(point) if run.solver.maps_points else point),
+        best_x=unpack(problem.copy(best.point)) if ranked and best.point is not None else None,
+        value=metrics.get(problem.merit) if problem.merit is not None else None,
+        best_value=sign * best.value if ranked else None,
+        violation=metrics.get("violation"),
+        status=stop.status if stop is not None else Status.interrupted,
+        message=stop.message if stop is not None else "the run was advanced by hand and has not stopped",
+        fired=stop.fired if stop is not None else (),
+        iterations=max(monitor.iteration, 0),
+        elapsed=monitor.elapsed,
+        evaluations=table["evaluations"],
+        calls=table["calls"],
+        monitored=table["monitor"],
+        exactness=str(run.plan.exactness),
+        trace=monitor.trace() if monitor.recorder is not None else None,
+        metrics=metrics,
+        plan=run.describe(),
+        details=run.plan.to_dict(),
+        seed=run.seed,
+        versions=versions(type(run.solver).__module__, type(problem).__module__),
+        best_iteration=best.iteration if ranked else None,
+        notes=list(run.notes),
+        error=run.error,
+        dump=problem.dump if run.solver.maps_points and type(problem).dump is not Problem.dump else None,
+    )
+
+
+def versions(*modules: str) -> dict[str, str]:
+    """Versions of Python, of infimum and NumPy, and of the distributions that hold `modules`."""
+    out = {"python": platform.python_version()}
+    wanted = {"infimum", "numpy"}
+    for module in modules:
+        wanted |= {module.partition(".")[0].replace("_", "-")}
+    for name in sorted(wanted):
+        try:
+            out[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return out
+
+
+def _counts(table: Mapping[str, Mapping[str, int]]) -> str:
+    if not table:
+        return "none"
+    return "; ".join(f"{owner}: {', '.join(f'{n} {name}' for name, n in row.items())}" for owner, row in table.items())
+
+
+def _summary(x: Any) -> str:
+    if isinstance(x, Mapping):
+        return ", ".join(f"{name}: {_summary(one)}" for name, one in x.items())
+    if arrays.is_array(x):
+        flat = x.reshape(-1)
+        shown = ", ".join(f"{float(one):.4g}" for one in flat[:5])
+        dots = ", …" if flat.shape[0] > 5 else ""
+        return f"[{shown}{dots}]  {arrays.describe(x)}"
+    text = repr(x)
+    return text if len(text) <= 80 else text[:77] + "…"

@@ -1,0 +1,1 @@
+"""One solve: the run loop, its monitor, the best point, interrupts and the result."""

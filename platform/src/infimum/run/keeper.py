@@ -1,0 +1,138 @@
+"""The best point, and the guard against what is not finite or runs away."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from infimum.run.stop import Stop
+from infimum.status import Status
+from infimum.trace import NAN
+
+DIVERGENCE = 1e15
+"""A run has diverged when ||x|| passes this times max(1, ||x0||), or the objective, in its better direction, this
+times max(1, |f(x0)|)."""
+
+
+@dataclass(slots=True)
+class Best:
+    """The best point so far, with the check that it belongs to."""
+
+    point: Any = None
+    value: float = math.inf
+    """In the internal sense: smaller is better."""
+    violation: float = math.inf
+    iteration: int = -1
+    time: float = NAN
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Keeper:
+    """Looks at every check's point and merit.
+
+    Parameters
+    ----------
+    merit : str, optional
+        Metric that ranks points; without it there is no best point.
+    maximize : bool, default False
+    square, size : callable, optional
+        Cheap sum of squares of a point, and its exact norm: what is not below a bound by the first is confirmed by
+        the second.
+    copy : callable, optional
+        Copies a point before it is kept; None where points are never changed in place.
+    feasibility_tol : float, default 1e-8
+        Violation up to which a point counts as feasible.
+    divergence : float, default 1e15
+    """
+
+    def __init__(
+        self,
+        merit: str | None = None,
+        *,
+        maximize: bool = False,
+        square: Callable[[Any], Any] | None = None,
+        size: Callable[[Any], float | None] | None = None,
+        copy: Callable[[Any], Any] | None = None,
+        feasibility_tol: float = 1e-8,
+        divergence: float = DIVERGENCE,
+    ) -> None:
+        self.merit, self.maximize = merit, maximize
+        self.square, self.size, self.copy = square, size, copy
+        self.feasibility_tol, self.divergence = feasibility_tol, divergence
+        self.best = Best()
+        self._bound = -1.0
+        """Square of the norm above which a point is looked at again; negative before the first check."""
+        self._floor = math.inf
+        """Value below which the objective is looked at again; inf before the first check."""
+
+    def look(self, iteration: int, time: float, metrics: Mapping[str, Any], point: Any) -> Stop | None:
+        """Remember the point if it is the best; a stop if something is not finite or has diverged."""
+        # `not a < b` rather than `a >= b`: NaN must be looked at again.
+        if point is not None and self.square is not None and not self.square(point) < self._bound:
+            stop = self._size(iteration, point)
+            if stop is not None:
+                return stop
+        if self.merit is None or (value := metrics.get(self.merit)) is None:
+            return None
+        if self.maximize:
+            value = -value
+        if not value > self._floor:
+            stop = self._value(iteration, float(value))
+            if stop is not None:
+                return stop
+        best = self.best
+        violation = metrics.get("violation", 0.0)
+        if violation is None:
+            return None
+        if violation <= self.feasibility_tol:
+            violation = 0.0
+        if violation < best.violation or (value < best.value and violation == best.violation):
+            best.point = point if self.copy is None or point is None else self.copy(point)
+            best.value, best.violation, best.iteration, best.time, best.metrics = value, violation, iteration, time, metrics
+        return None
+
+    def _size(self, iteration: int, point: Any) -> Stop | None:
+        size = self.size(point) if self.size is not None else None
+        if size is None:
+            return None
+        if not size < math.inf:
+            kind = "NaN" if size != size else "inf"
+            return Stop(Status.nonfinite, f"the iterate holds {kind} at iteration {iteration}")
+        if self._bound < 0:
+            self._bound = (self.divergence * max(1.0, size)) ** 2
+        elif size**2 > self._bound:
+            return Stop(Status.diverged, f"||x|| = {size:.3g} passed the bound {math.sqrt(self._bound):.3g}")
+        return None
+
+    def _value(self, iteration: int, value: float) -> Stop | None:
+        if value != value:
+            return Stop(Status.nonfinite, f"{self.merit} is NaN at iteration {iteration}")
+        if self._floor == math.inf:
+            if value < math.inf:
+                self._floor = -self.divergence * max(1.0, abs(value))
+        elif value < self._floor:
+            sign = -1.0 if self.maximize else 1.0
+            shown, bound = sign * value, sign * self._floor
+            return Stop(Status.diverged, f"{self.merit} = {shown:.3g} passed the bound {bound:.3g}")
+        return None
+
+    def state_dict(self) -> dict[str, Any]:
+        """Plain data, without the point itself."""
+        best = self.best
+        return {
+            "value": best.value,
+            "violation": best.violation,
+            "iteration": best.iteration,
+            "time": best.time,
+            "metrics": {name: one for name, one in best.metrics.items() if isinstance(one, int | float)},
+            "bound": self._bound,
+            "floor": self._floor,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self.best = Best(
+            None, state["value"], state["violation"], state["iteration"], state["time"], state["metrics"]
+        )
+        self._bound, self._floor = state["bound"], state["floor"]

@@ -1,0 +1,249 @@
+"""One monitor for every loop, ours or foreign: numbers the checks, asks the rules, keeps the best, records."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from infimum.counters import Cell
+from infimum.errors import InputError
+from infimum.run.stop import Stop
+from infimum.run.keeper import Keeper
+from infimum.status import Status
+from infimum.stopping.base import Calls, NoCalls, Progress, StoppingRule
+from infimum.stopping.grammar import parse
+from infimum.trace import NAN, Recorder, Trace
+
+
+@dataclass(slots=True)
+class Observer:
+    """A plain callable that is told of the progress every `every` iterations. Returning True asks for a stop."""
+
+    call: Callable[[Progress], Any]
+    every: int = 1
+    name: str = "observer"
+
+
+class Monitor:
+    """Feed it once per iteration; it says when to stop.
+
+    Use it alone in a loop of your own, or inside a library that only has callbacks:
+
+    >>> from infimum import Monitor
+    >>> monitor = Monitor("max_iter(100) | target(0.5)", metrics=["value"])
+    >>> for value in (2.0, 1.0, 0.4):
+    ...     stop = monitor.tick({"value": value})
+    >>> str(stop.status)
+    'target_reached'
+
+    Parameters
+    ----------
+    rule : StoppingRule or str
+        A rule, or its text.
+    metrics : sequence of str
+        What the loop will supply. A rule that reads anything else is refused here.
+    calls : Calls, optional
+        Evaluation counts for `max_calls`.
+    maximize : bool, default False
+    recorder : Recorder, optional
+        Gets rows of `iteration, time, *metrics, *counted`.
+    counted : mapping of str to sequence of Cell, optional
+        Counts for the recorder, by capability.
+    observers : sequence of Observer, optional
+    keeper : Keeper, optional
+        Best point, finiteness and divergence; foreign loops may leave it out.
+
+    Raises
+    ------
+    InputError
+        If the rule reads a metric that is not in `metrics`.
+
+    Notes
+    -----
+    `tick` is safe under threads: ticks are numbered under a lock, and after a stop it keeps returning that stop.
+    """
+
+    def __init__(
+        self,
+        rule: StoppingRule | str,
+        metrics: Sequence[str] = (),
+        *,
+        calls: Calls | None = None,
+        maximize: bool = False,
+        recorder: Recorder | None = None,
+        counted: Mapping[str, Sequence[Cell]] | None = None,
+        observers: Sequence[Observer] = (),
+        keeper: Keeper | None = None,
+    ) -> None:
+        if isinstance(rule, str):
+            rule = parse(rule)
+        self.rule = rule
+        check_metrics(rule, metrics)
+        self.names = tuple(metrics)
+        self.progress = Progress(iteration=-1, calls=calls or NoCalls(), maximize=maximize)
+        self.tracker = rule.start()
+        self.recorder, self.counted = recorder, dict(counted or {})
+        self.observers, self.keeper = tuple(observers), keeper
+        self.stop: Stop | None = None
+        self.request: Status | None = None
+        """Set from a signal handler to end the run after the present iteration."""
+        self.observing = 0.0
+        """Seconds spent on evaluating for the record, taken out of the column `time`."""
+        self._cells = tuple(tuple(cells) for cells in self.counted.values())
+        self._checks = 0
+        self._zero = time.perf_counter()
+        self._paused: float | None = None
+        self._lock = threading.RLock()
+        self._update = self.tracker.update
+        self._look = keeper.look if keeper is not None else None
+
+    @property
+    def iteration(self) -> int:
+        """Number of the last check: -1 before any, 0 at the start."""
+        return self.progress.iteration
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds of wall clock, summed over resumed pieces."""
+        return time.perf_counter() - self._zero if self._paused is None else self._paused
+
+    def restart_clock(self) -> None:
+        """Go on counting from what has been counted."""
+        self._zero = time.perf_counter() - (self._paused or 0.0)
+        self._paused = None
+
+    def pause_clock(self) -> None:
+        """Stop counting, until `restart_clock`."""
+        self._paused = self.elapsed
+
+    def begin(self, metrics: Mapping[str, Any], point: Any = None) -> Stop | None:
+        """The check at iteration 0, before any step. Loops that have no start leave it out."""
+        with self._lock:
+            return self._check(0, metrics, point)
+
+    def tick(self, metrics: Mapping[str, Any], point: Any = None, advance: int = 1) -> Stop | None:
+        """One check, `advance` iterations after the last one; the first tick is iteration 1.
+
+        Parameters
+        ----------
+        metrics : mapping of str to number
+            In the user's sense; a metric that is not known now is absent or None.
+        point : object, optional
+            The iterate that the metrics belong to.
+
+        Returns
+        -------
+        Stop or None
+        """
+        with self._lock:
+            if self.stop is not None:
+                return self.stop
+            before = self.progress.iteration
+            return self._check(before + advance if before > 0 else advance, metrics, point)
+
+    def _check(self, iteration: int, metrics: Mapping[str, Any], point: Any) -> Stop | None:
+        """Everything that happens at a check; the host's cost per iteration is here and in `Keeper.look`."""
+        progress = self.progress
+        progress.iteration, progress.metrics = iteration, metrics
+        progress.elapsed = elapsed = time.perf_counter() - self._zero
+        stop = self._look(iteration, elapsed - self.observing, metrics, point) if self._look is not None else None
+        if (recorder := self.recorder) is not None:
+            if self._checks == recorder.due:
+                recorder.add(self._checks, self.row())
+            self._checks += 1
+        if stop is None and (reason := self._update(progress)):
+            stop = Stop(reason.status, reason.message, reason.leaves())
+        if self.observers and self._tell(progress):
+            stop = stop or Stop(Status.interrupted, "a callback asked to stop")
+        if self.request is not None and (stop is None or self.request.rank < stop.status.rank):
+            stop = Stop(self.request, "interrupted by the user; the iteration was finished")
+        if stop is not None:
+            self.stop = stop
+        return stop
+
+    def amend(self, metrics: Mapping[str, Any], point: Any = None) -> None:
+        """Complete the last check with metrics that were not taken then."""
+        with self._lock:
+            progress = self.progress
+            progress.metrics = metrics
+            if self._look is not None:
+                self._look(progress.iteration, progress.elapsed - self.observing, metrics, point)
+            if self.recorder is not None:
+                self.recorder.amend(self.row())
+
+    def row(self) -> list[float]:
+        """The present check as a row of the trace."""
+        progress = self.progress
+        get = progress.metrics.get
+        row = [progress.iteration, progress.elapsed - self.observing]
+        row += [NAN if (number := get(name)) is None else number for name in self.names]
+        for cells in self._cells:
+            row.append(cells[0].n if len(cells) == 1 else sum([cell.n for cell in cells]))
+        return row
+
+    def trace(self) -> Trace:
+        """What was recorded, with the last check and the best one in their places.
+
+        Raises
+        ------
+        InputError
+            If this monitor records nothing.
+        """
+        if self.recorder is None:
+            raise InputError("this monitor records nothing: give it recorder=Recorder(columns)")
+        extra: list[list[float]] = [self.row()]
+        best = self.keeper.best if self.keeper is not None else None
+        if best is not None and best.iteration >= 0:
+            known = [best.metrics.get(name) for name in self.names]
+            numbers = [NAN if number is None else number for number in known]
+            extra.append([best.iteration, best.time, *numbers, *[NAN] * len(self.counted)])
+        return self.recorder.finish(extra)
+
+    def _tell(self, progress: Progress) -> bool:
+        asked = False
+        for observer in self.observers:
+            if progress.iteration % observer.every == 0:
+                try:
+                    asked = observer.call(progress) is True or asked
+                except StopIteration:
+                    asked = True
+        return asked
+
+    def state_dict(self) -> dict[str, Any]:
+        """Plain data, taken between ticks. Kept points are dumped by the run, which knows how."""
+        return {
+            "iteration": self.iteration,
+            "elapsed": self.elapsed,
+            "observing": self.observing,
+            "checks": self._checks,
+            "tracker": self.tracker.state_dict(),
+            "recorder": self.recorder.state_dict() if self.recorder is not None else None,
+            "keeper": self.keeper.state_dict() if self.keeper is not None else None,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self.progress.iteration, self._checks = int(state["iteration"]), int(state["checks"])
+        self._paused, self.observing = float(state["elapsed"]), float(state["observing"])
+        self.tracker.load_state_dict(state["tracker"])
+        if self.recorder is not None:
+            self.recorder.load_state_dict(state["recorder"])
+        if self.keeper is not None:
+            self.keeper.load_state_dict(state["keeper"])
+
+
+def columns(metrics: Sequence[str], counted: Collection[str]) -> tuple[str, ...]:
+    """Names of a trace's columns: iteration, time, the metrics, and evaluation counts as `calls.NAME`."""
+    return ("iteration", "time", *metrics, *(f"calls.{name}" for name in counted))
+
+
+def check_metrics(rule: StoppingRule, supplied: Collection[str], who: str = "this loop") -> None:
+    """Refuse a rule that reads a metric which nobody supplies."""
+    missing = sorted(rule.metrics() - set(supplied))
+    if missing:
+        has = ", ".join(sorted(supplied)) or "no metric"
+        what = "metric" if len(missing) == 1 else "metrics"
+        listed = ", ".join(f"'{one}'" for one in missing)
+        raise InputError(f"stopping rule {rule} reads {what} {listed}, which {who} does not supply; it supplies {has}")

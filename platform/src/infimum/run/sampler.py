@@ -1,0 +1,127 @@
+"""Compiles the metrics that rules and trace ask for: from the solver's state, or from points at a stated cadence."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from infimum.counters import Cell, Counters
+from infimum.errors import InputError, did_you_mean
+from infimum.plan.plan import Plan
+from infimum.problem import PointMetric
+from infimum.stopping.base import StoppingRule
+
+VALUE_EVERY = 10
+"""Iterations between evaluations of the objective for the record, where the solver does not have it anyway."""
+
+CHANGES = frozenset({"rel_change", "abs_change"})
+"""Metrics of two consecutive points: they cost no evaluation, so they are taken at every check."""
+
+
+class Sampler:
+    """Makes the metrics of one check.
+
+    Parameters
+    ----------
+    plan : Plan
+    point_metrics : mapping of str to callable
+        Those that the family computes from points.
+    rule : StoppingRule
+        Its metrics are taken at every check.
+    record : sequence of str
+        Further metrics for the trace.
+    value_every : int, optional
+        Cadence of point metrics that cost evaluations and that no rule reads; 10 by default.
+
+    Raises
+    ------
+    InputError
+        For a name in `record` that nobody supplies.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        point_metrics: Mapping[str, PointMetric],
+        rule: StoppingRule,
+        counters: Counters,
+        *,
+        record: Sequence[str] = (),
+        value_every: int | None = None,
+    ) -> None:
+        solver_metrics = plan.metrics
+        supplied = {*solver_metrics, *point_metrics}
+        for name in record:
+            if name not in supplied:
+                raise InputError(f"trace: no metric '{name}'; {did_you_mean(name, supplied)}")
+        merit = plan.problem.merit
+        ruled = rule.metrics()
+        always = [name for name in (merit, "violation") if name is not None and name in supplied]
+        self.names = tuple(dict.fromkeys([*always, *sorted(ruled), *record]))
+        self.supplied = frozenset(supplied)
+        self.maximize = plan.problem.sense == "max"
+        self.every = value_every or VALUE_EVERY
+        self.from_state: list[tuple[str, Callable[[Any], Any]]] = []
+        self.changes: list[tuple[str, PointMetric]] = []
+        self.at_every: list[tuple[str, PointMetric, Cell]] = []
+        self.at_cadence: list[tuple[str, PointMetric, Cell]] = []
+        for name in self.names:
+            if name in solver_metrics:
+                get = solver_metrics[name].get
+                self.from_state.append((name, _flipped(get) if self.maximize and name == merit else get))
+                continue
+            if name in CHANGES:
+                self.changes.append((name, point_metrics[name]))
+                continue
+            group = self.at_every if name in ruled and value_every is None else self.at_cadence
+            group.append((name, point_metrics[name], counters.watch("problem", name)))
+        self.costly = bool(self.at_every or self.at_cadence)
+        self.spent = 0.0
+        """Seconds spent on point metrics so far."""
+
+    def sample(self, iteration: int, state: Any, point: Any, previous: Any) -> dict[str, Any]:
+        """Metrics of a check, from the state and from points."""
+        metrics: dict[str, Any] = {}
+        for name, get in self.from_state:
+            metrics[name] = get(state)
+        for name, change in self.changes:
+            metrics[name] = change(point, previous)
+        if self.costly:
+            self.add(metrics, iteration, point)
+        return metrics
+
+    def add(self, metrics: dict[str, Any], iteration: int, point: Any, *, full: bool = False) -> None:
+        """Add what costs evaluations and is due (all of it with `full`), where it is not there yet."""
+        for name, measure, cell in self.at_every:
+            self._measure(metrics, name, measure, cell, point)
+        if full or iteration % self.every == 0:
+            for name, measure, cell in self.at_cadence:
+                self._measure(metrics, name, measure, cell, point)
+
+    def _measure(
+        self, metrics: dict[str, Any], name: str, measure: PointMetric, cell: Cell, point: Any
+    ) -> None:
+        if metrics.get(name) is not None:
+            return
+        began = time.perf_counter()
+        cell.n += 1
+        metrics[name] = measure(point, None)
+        self.spent += time.perf_counter() - began
+
+    def describe(self) -> list[str]:
+        """Lines for the plan: where the values come from."""
+        lines = []
+        for name, _, _ in self.at_cadence:
+            lines.append(f"{name}: from the terms, every {self.every} iterations, counted as monitor")
+        for name, _, _ in self.at_every:
+            lines.append(f"{name}: from the terms, at every check (a rule reads it), counted as monitor")
+        return lines
+
+
+def _flipped(get: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def flipped(state: Any) -> Any:
+        value = get(state)
+        return None if value is None else -value
+
+    return flipped

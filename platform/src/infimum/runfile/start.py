@@ -1,0 +1,135 @@
+"""`x0` of a run file: its forms, checked when the file is read and turned into a point when the run is made."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from infimum.errors import InputError, did_you_mean
+from infimum.runfile.reader import kind_of
+from infimum.runfile.tree import Node, Path
+
+WORDS = ("zeros", "random")
+FORMS = "expected zeros, random, a list of numbers, {file: x.npz, key: x} or python:module:attribute"
+_SUFFIXES = (".npz", ".npy")
+Fail = Callable[[Path, str], None]
+
+
+def check_start(node: Node, fail: Fail) -> None:
+    """Say what is wrong with the form of `x0`."""
+    value = node.plain
+    if isinstance(value, str):
+        if value not in WORDS and not value.startswith("python:"):
+            near = did_you_mean(value, WORDS) if not value.endswith(_SUFFIXES) else f"write {{file: {value}}}"
+            fail((), f"x0: no start is called '{value}'; {near} ({FORMS})")
+    elif isinstance(value, list):
+        _check_numbers(node, (), fail)
+    elif isinstance(value, dict):
+        _check_file(node, fail)
+    else:
+        fail((), f"x0: {FORMS}, got {kind_of(value)}")
+
+
+def _check_numbers(node: Node, path: Path, fail: Fail) -> None:
+    lengths = set()
+    for index, child in enumerate(node.value):
+        if isinstance(child.value, list):
+            lengths.add(len(child.value))
+            _check_numbers(child, (*path, index), fail)
+        else:
+            lengths.add(-1)
+            if isinstance(child.value, bool) or not isinstance(child.value, int | float):
+                fail((*path, index), f"x0: expected a number, got {kind_of(child.value)}")
+    if len(lengths) > 1:
+        fail(path, "x0: the rows differ in length")
+    if not lengths:
+        fail(path, "x0: the list is empty")
+
+
+def _check_file(node: Node, fail: Fail) -> None:
+    for key in node.value:
+        if key not in ("file", "key"):
+            fail((key,), f"x0 has no option '{key}'; {did_you_mean(key, ('file', 'key'))}")
+    file, key = node.value.get("file"), node.value.get("key")
+    if file is None:
+        fail((), f"x0: 'file' is missing; {FORMS}")
+    elif not isinstance(file.value, str) or not file.value.endswith(_SUFFIXES):
+        fail(("file",), f"x0: expected the path of an .npz or .npy file, got {kind_of(file.value)}")
+    elif not os.path.isfile(anchored(file.value, file.base)):
+        fail(("file",), f"x0: there is no file {anchored(file.value, file.base)}")
+    if key is not None and not isinstance(key.value, str):
+        fail(("key",), f"x0: expected the name of an array in the file, got {kind_of(key.value)}")
+
+
+def anchored(path: str, base: str) -> str:
+    """A path relative to the folder of the file that names it, made absolute."""
+    return os.path.normpath(os.path.join(base, os.path.expanduser(path)))
+
+
+def make_start(spec: Any, problem: Any, seed: int, load_python: Callable[[str], Any]) -> Any:
+    """The start that `spec` describes, for `infimum.api.prepare`; None leaves it to the problem.
+
+    Raises
+    ------
+    InputError
+        Where the problem has no shape to fill, or the file holds no such array.
+    """
+    import numpy as np
+
+    if spec is None:
+        return None
+    if isinstance(spec, str) and spec.startswith("python:"):
+        target = load_python(spec)
+        return target(problem) if callable(target) else target
+    if isinstance(spec, str):
+        from infimum.plan.bind import streams
+
+        rng = streams(seed, 0)("start")
+        fill = np.zeros_like if spec == "zeros" else lambda like: rng.standard_normal(np.shape(like))
+        return _filled(problem.start(rng), fill, spec)
+    if isinstance(spec, Mapping):
+        return _from_file(spec["file"], spec.get("key"))
+    return np.asarray(spec, dtype=float)
+
+
+def _filled(like: Any, fill: Callable[[Any], Any], word: str) -> Any:
+    if isinstance(like, Mapping):
+        return {name: _filled(one, fill, word) for name, one in like.items()}
+    if not hasattr(like, "shape"):
+        raise InputError(f"x0: {word} needs a problem whose points are arrays; leave x0 out to let the problem choose")
+    if hasattr(like, "detach"):
+        return like.detach().clone().copy_(like.new_tensor(fill(like.detach().cpu().numpy())))
+    return fill(np_float(like))
+
+
+def np_float(array: Any) -> Any:
+    """A NumPy array of a floating type."""
+    import numpy as np
+
+    array = np.asarray(array)
+    return array if array.dtype.kind == "f" else array.astype(float)
+
+
+def _from_file(path: str, key: str | None) -> Any:
+    import numpy as np
+
+    try:
+        found = np.load(path, allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise InputError(f"x0: {path} cannot be read: {error}") from None
+    if not hasattr(found, "files"):
+        if key is not None:
+            raise InputError(f"x0: {path} holds one array without a name; leave out key: {key}")
+        return found
+    with found:
+        names = list(found.files)
+        if key is None and len(names) == 1:
+            key = names[0]
+        if key is None and "x" in names:
+            key = "x"
+        if key is None:
+            raise InputError(f"x0: {path} holds {', '.join(names) or 'nothing'}; choose one with key:")
+        if key not in names:
+            raise InputError(f"x0: {path} holds no '{key}'; {did_you_mean(key, names)}")
+        return found[key]

@@ -1,0 +1,86 @@
+"""Gradient descent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from infimum.arrays import Array, norm
+from infimum.solver import Metric, Slot
+from infimum_splitting.steps import Step, Stepping, check_step, first_step, refuse_bad
+
+NAME = "splitting.gradient_descent"
+
+
+@dataclass(slots=True)
+class GradientDescentState:
+    """A point with its own gradient and value (None where the problem offers none); `t` is the last step taken."""
+
+    x: Array
+    gradient: Array
+    value: float | None
+    t: float
+    k: int
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class GradientDescent(Stepping):
+    """Minimize a smooth function by `x+ = x - t grad f(x)`.
+
+    Reports `x`; the recorded value and gradient norm belong to that same point. One evaluation a step, and one at
+    the start.
+
+    Parameters
+    ----------
+    step : float, "auto" or a schedule, default "auto"
+        Step size t > 0. "auto" is 1/L with the Lipschitz constant L of the gradient, and 1.0 for L = 0 (a linear f:
+        every step size is safe). Convergence for convex f needs t < 2/L. A schedule is asked for t at k = 0, 1, …
+
+    Raises
+    ------
+    InputError
+        For a step that is not positive and finite, or "auto" where no L is known.
+
+    Warns
+    -----
+    InfimumWarning
+        If the first step exceeds 2/L.
+    """
+
+    step_size: Step
+
+    metrics: ClassVar[Mapping[str, Metric]] = {
+        "grad_norm": Metric(lambda state: norm(state.gradient)),
+        "value": Metric(lambda state: state.value, {"smooth": ("value", "value_and_gradient")}),
+    }
+    State: ClassVar[type] = GradientDescentState
+
+    def __init__(self, step: Step = "auto") -> None:
+        refuse_bad(step, NAME)
+        object.__setattr__(self, "step_size", step)
+
+    def slots(self) -> tuple[Slot, ...]:
+        return (Slot("smooth", needs=("gradient",), wants=("value_and_gradient", "value"), at_least=1),)
+
+    def check(self, parts: Any) -> None:
+        check_step(self.step_size, parts.smooth.lipschitz, 2.0, NAME, "the iterates may diverge; take a smaller step")
+
+    def init(self, parts: Any, start: Array, rng: np.random.Generator) -> GradientDescentState:
+        value, gradient = _evaluate(parts.smooth, start)
+        return GradientDescentState(start, gradient, value, first_step(self.step_size, parts.smooth.lipschitz, NAME), 0)
+
+    def step(self, parts: Any, state: GradientDescentState) -> GradientDescentState:
+        t = self.step_size(state.k) if callable(self.step_size) else state.t
+        x = state.x - t * state.gradient
+        value, gradient = _evaluate(parts.smooth, x)
+        return GradientDescentState(x, gradient, value, t, state.k + 1)
+
+
+def _evaluate(smooth: Any, x: Array) -> tuple[float | None, Array]:
+    if smooth.offers("value_and_gradient"):
+        pair: tuple[float, Array] = smooth.value_and_gradient(x)
+        return pair
+    return smooth.value(x) if smooth.offers("value") else None, smooth.gradient(x)

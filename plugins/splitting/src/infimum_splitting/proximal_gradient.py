@@ -1,0 +1,126 @@
+"""Proximal gradient (forward-backward splitting), plain and accelerated (FISTA)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from infimum.arrays import Array, inner, norm
+from infimum.errors import InputError
+from infimum.exactness import Exactness
+from infimum.solver import Metric, Slot
+from infimum_splitting.steps import Step, Stepping, check_step, first_step, refuse_bad
+
+NAME = "splitting.proximal_gradient"
+
+
+@dataclass(slots=True)
+class ProximalGradientState:
+    """`x` was made from `origin` (None at iteration 0) with step `t`; the next step starts at `y`.
+
+    `theta` is the momentum number of `y`; 1 without momentum.
+    """
+
+    x: Array
+    y: Array
+    origin: Array | None
+    t: float
+    theta: float
+    k: int
+
+
+def _mapping_norm(state: ProximalGradientState) -> float | None:
+    return None if state.origin is None else norm(state.origin - state.x) / state.t
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class ProximalGradient(Stepping):
+    """Minimize `F = f + g`, f smooth and g with a prox, by `x+ = prox_g(y - t grad f(y), t)`.
+
+    Without acceleration `y = x`. With it `y` is the extrapolated point of FISTA. Reports `x+`, the result of the prox
+    (so it lies in the domain of g). One gradient and one prox a step, none at the start.
+
+    `grad_norm` is the norm of the gradient mapping, `G = ||y - x+|| / t`, and None at iteration 0. It certifies the
+    point that is reported. The prox gives `(y - x+)/t - grad f(y) ∈ ∂g(x+)`, hence
+
+        `s = [(y - t grad f(y)) - (x+ - t grad f(x+))] / t ∈ ∂F(x+)`
+
+    and `dist(0, ∂F(x+)) <= ||s|| <= (1 + t L) G`, that is 2 G for t <= 1/L. For convex f even `||s|| <= G` as long as
+    t <= 2/L, since then `I - t grad f` is nonexpansive.
+
+    Parameters
+    ----------
+    step : float, "auto" or a schedule, default "auto"
+        Step size t > 0. "auto" is 1/L with the Lipschitz constant L of grad f, and 1.0 for L = 0 (a linear f: every
+        step size is safe). Convergence for convex f needs t < 2/L, and t <= 1/L with acceleration. A schedule is asked
+        for t at k = 0, 1, …
+    acceleration : bool, default False
+        FISTA momentum: O(1/k^2) instead of O(1/k) in F. Noise adds up in it, so a stochastic prox is refused.
+    restart : bool, default False
+        Forget the momentum whenever it points uphill, `<y - x+, x+ - x> > 0` (adaptive restart by the gradient): the
+        linear rate of strongly convex problems without knowing their modulus. Needs `acceleration`.
+
+    Raises
+    ------
+    InputError
+        For a step that is not positive and finite, "auto" where no L is known, or restart without acceleration.
+
+    Warns
+    -----
+    InfimumWarning
+        If the first step exceeds the bound above.
+
+    References
+    ----------
+    A. Beck, M. Teboulle, "A fast iterative shrinkage-thresholding algorithm for linear inverse problems", SIAM J.
+    Imaging Sciences 2(1), 2009. B. O'Donoghue, E. Candès, "Adaptive restart for accelerated gradient schemes",
+    Foundations of Computational Mathematics 15, 2015.
+    """
+
+    step_size: Step
+    acceleration: bool
+    restart: bool
+
+    metrics: ClassVar[Mapping[str, Metric]] = {"grad_norm": Metric(_mapping_norm)}
+    State: ClassVar[type] = ProximalGradientState
+
+    def __init__(self, step: Step = "auto", acceleration: bool = False, restart: bool = False) -> None:
+        refuse_bad(step, NAME)
+        if restart and not acceleration:
+            raise InputError(f"{NAME}: restart=True restarts the momentum, but acceleration=False; turn it on as well")
+        object.__setattr__(self, "step_size", step)
+        object.__setattr__(self, "acceleration", acceleration)
+        object.__setattr__(self, "restart", restart)
+
+    def slots(self) -> tuple[Slot, ...]:
+        worst = Exactness.approximate if self.acceleration else Exactness.stochastic
+        return (
+            Slot("smooth", needs=("gradient",), at_least=1),
+            Slot("rest", needs=("prox",), at_most=1, accepts=worst),
+        )
+
+    def check(self, parts: Any) -> None:
+        factor, why = (1.0, "accelerated steps need t <= 1/L") if self.acceleration else (2.0, "steps need t < 2/L")
+        why += " to converge; take a smaller step or 'auto'"
+        check_step(self.step_size, parts.smooth.lipschitz, factor, NAME, why)
+
+    def init(self, parts: Any, start: Array, rng: np.random.Generator) -> ProximalGradientState:
+        t = first_step(self.step_size, parts.smooth.lipschitz, NAME)
+        return ProximalGradientState(start, start, None, t, 1.0, 0)
+
+    def step(self, parts: Any, state: ProximalGradientState) -> ProximalGradientState:
+        t = self.step_size(state.k) if callable(self.step_size) else state.t
+        y = state.y
+        x = parts.rest.prox(y - t * parts.smooth.gradient(y), t)
+        if not self.acceleration:
+            return ProximalGradientState(x, x, y, t, 1.0, state.k + 1)
+        move = x - state.x
+        if self.restart and inner(y - x, move) > 0:
+            return ProximalGradientState(x, x, y, t, 1.0, state.k + 1)
+        theta = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * state.theta**2))
+        ahead = x + (state.theta - 1.0) / theta * move
+        return ProximalGradientState(x, ahead, y, t, theta, state.k + 1)

@@ -1,0 +1,60 @@
+"""Step sizes: what a user may write, what `auto` means, and the bounds that convergence asks for."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import warnings
+from typing import Annotated, Any, Literal
+
+from annotated_types import Gt
+
+from infimum.errors import InfimumWarning, InputError
+from infimum.schedule import Schedule
+from infimum.solver import Solver
+
+Step = Annotated[float, Gt(0)] | Literal["auto"] | Schedule
+
+
+class Stepping(Solver):
+    """A solver with an option `step`, kept as `step_size`: the attribute `step` is the method."""
+
+    def __repr__(self) -> str:
+        options = {one.name: getattr(self, one.name) for one in dataclasses.fields(self)}  # type: ignore[arg-type]
+        shown = ", ".join(f"{'step' if name == 'step_size' else name}={value!r}" for name, value in options.items())
+        return f"{type(self).__name__}({shown})"
+
+
+def refuse_bad(step: Any, what: str, schedules: bool = True) -> None:
+    """Raise `InputError` unless `step` is "auto", a positive finite number or (if allowed) a schedule."""
+    if step == "auto" or (schedules and callable(step)):
+        return
+    number = isinstance(step, int | float) and not isinstance(step, bool)
+    if not number or not 0 < step < math.inf:
+        others = "'auto' or a schedule" if schedules else "or 'auto'"
+        raise InputError(f"{what}: step={step!r}; expected a positive finite number, {others}")
+
+
+def first_step(step: Any, lipschitz: float | None, what: str) -> float:
+    """The step of iteration 0 as a number.
+
+    "auto" is 1/L. For L = 0 it is 1.0: f is linear, its gradient never changes, and every step size is safe.
+    """
+    if callable(step):
+        return float(step(0))
+    if step != "auto":
+        return float(step)
+    if lipschitz is None:
+        raise InputError(
+            f"{what}: step='auto' is 1/L, but no Lipschitz constant L of the gradient of what stands in slot 'smooth' "
+            "is known; declare it on the function (lipschitz=L) or give a number as step"
+        )
+    return 1.0 / lipschitz if lipschitz > 0 else 1.0
+
+
+def check_step(step: Any, lipschitz: float | None, factor: float, what: str, why: str) -> None:
+    """Refuse "auto" without L; warn, in numbers, if the first step exceeds `factor / L`."""
+    first = first_step(step, lipschitz, what)
+    if lipschitz and step != "auto" and first * lipschitz > factor * (1 + 1e-9):
+        bound = factor / lipschitz
+        warnings.warn(f"{what}: step {first:.4g} > {factor:g}/L = {bound:.4g}: {why}", InfimumWarning, stacklevel=3)
