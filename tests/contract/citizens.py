@@ -103,7 +103,7 @@ class ModuleLoss:
         module.zero_grad(set_to_none=True)
         loss = ((module(self.inputs) - self.targets) ** 2).mean()
         loss.backward()
-        return float(loss)
+        return loss.item()
 
 
 class UnitRows:

@@ -151,14 +151,12 @@ class TestInPlaceTorch:
         inputs = torch.randn(20, 3, generator=generator, dtype=torch.float64)
         with torch.no_grad():
             module[0].weight /= module[0].weight.norm(dim=1, keepdim=True)
-        return citizens.Training(module, citizens.ModuleLoss(inputs, inputs.sum(1, keepdim=True)), {
-            "0.weight": citizens.UnitRows()
-        })
+        return citizens.Training(
+            module, citizens.ModuleLoss(inputs, inputs.sum(1, keepdim=True)), {"0.weight": citizens.UnitRows()}
+        )
 
     def make(self) -> infimum.Run:
-        return infimum.prepare(
-            self.problem(), solver=citizens.InPlaceSGD(lr=0.1), stopping="max_iter(30)", seed=0
-        )
+        return infimum.prepare(self.problem(), solver=citizens.InPlaceSGD(lr=0.1), stopping="max_iter(30)", seed=0)
 
     def test_it_trains_in_place_on_the_host_s_own_copy_and_keeps_the_best(self) -> None:
         problem = self.problem()
@@ -273,7 +271,9 @@ class TestForeignLoop:
         result = infimum.solve(
             Composite({"loss": Function(value_and_gradient=loss, shape=(6,))}), solver=citizens.Minimize(), seed=0
         )
-        assert result.status is Status.nonfinite and "term 'loss'" in result.message and "evaluation 4" in result.message
+        assert (
+            result.status is Status.nonfinite and "term 'loss'" in result.message and "evaluation 4" in result.message
+        )
         assert np.isfinite(result.best_value) and np.isfinite(result.x).all()
 
 

@@ -84,13 +84,12 @@ def test_run_solves_saves_and_prints(infimum, folder) -> None:
     result = Result.load(folder / saved[1])
     np.testing.assert_allclose(result.x[:3], [0.9, 1.9, 2.9], atol=1e-6)
     assert result.seed == 3
-    assert RunFile.load(folder / "run.yaml").resolved() == RunFile.load(
-        folder / saved[1] / "run.yaml", ["problem.use=python:e2e_my_module:my_problem"]
-    ).resolved()
+    assert RunFile.load(folder / "run.yaml").resolved() == RunFile.load(folder / saved[1] / "run.yaml").resolved()
 
 
 def test_the_saved_run_file_runs_again(infimum, folder) -> None:
-    (folder / "run.yaml").write_text("problem: problems.lasso\nsolver: splitting.douglas_rachford\nstopping: max_iter(5)\n")
+    text = "problem: problems.lasso\nsolver: splitting.douglas_rachford\nstopping: max_iter(5)\n"
+    (folder / "run.yaml").write_text(text)
     assert infimum("run", "run.yaml", "-o", "first")[0] == 0
     assert infimum("run", "first/run.yaml", "-o", "second")[0] == 0
     np.testing.assert_array_equal(Result.load(folder / "first").x, Result.load(folder / "second").x)
@@ -166,7 +165,8 @@ def test_explain_one_solver_and_all(infimum, folder) -> None:
 
 
 def test_a_plan_refusal_is_located_and_helps(infimum, folder) -> None:
-    (folder / "open.yaml").write_text("problem: problems.overlapping_group_lasso\nsolver: splitting.proximal_gradient\n")
+    text = "problem: problems.overlapping_group_lasso\nsolver: splitting.proximal_gradient\n"
+    (folder / "open.yaml").write_text(text)
     refusals = []
     for command in ("run", "check", "explain"):
         code, out, err = infimum(command, "open.yaml")
@@ -283,6 +283,30 @@ def test_a_problem_beside_the_file_from_another_folder(folder, tmp_path_factory)
     assert len(list((elsewhere / "runs" / "mine").iterdir())) == 1
 
 
+BROKEN = "raise RuntimeError('no such luck')\n"
+
+
+def test_a_broken_plugin_is_set_aside(tmp_path_factory) -> None:
+    site = tmp_path_factory.mktemp("site")
+    (site / "e2e_broken_plugin.py").write_text(BROKEN)
+    info = site / "e2e_broken-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: e2e-broken\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[infimum]\nbroken_one = e2e_broken_plugin\n")
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")])}
+    found = process("plugins", env=env)
+    assert found.returncode == 0
+    assert re.search(r"^broken_one +failed +e2e-broken 1.0", found.stdout, re.MULTILINE)
+    assert "RuntimeError: no such luck" in found.stdout
+    listed = process("list", env=env)
+    assert listed.returncode == 0
+    assert "splitting.proximal_gradient" in listed.stdout
+    strict = process("--strict-plugins", "list", env=env)
+    assert (strict.returncode, strict.stdout) == (2, "")
+    assert "broken_one" in strict.stderr
+    assert process("doctor", env=env).returncode == 1
+
+
 def test_list_is_light() -> None:
     script = (
         "import sys, time, resource\n"
@@ -308,7 +332,8 @@ def test_a_broken_pipe_is_silent(arguments: str) -> None:
 
 
 def test_messages_stay_on_one_line_in_a_narrow_terminal(folder) -> None:
-    (folder / "bad.yaml").write_text("problem: problems.lasso\nsolver: {use: splitting.proximal_gradient, acceleratn: 1}\n")
+    text = "problem: problems.lasso\nsolver: {use: splitting.proximal_gradient, acceleratn: 1}\n"
+    (folder / "bad.yaml").write_text(text)
     found = process("check", "bad.yaml", env={**os.environ, "COLUMNS": "30", "FORCE_COLOR": "1"})
     assert found.returncode == 2
     assert len(found.stderr.splitlines()) == 1

@@ -318,6 +318,23 @@ def test_a_metric_that_nobody_supplies_is_located(load) -> None:
     assert "residual" in one(str(caught.value).splitlines(), "run.yaml:3:11: ")
 
 
+@pytest.mark.parametrize(
+    ("override", "start"),
+    [
+        ("oracles.lost=forward_difference", "oracles: the problem has no term 'lost'; did you mean 'loss'?"),
+        ("solver.assign.rst=penalty", "assign: splitting.proximal_gradient has no slot 'rst'; did you mean 'rest'?"),
+        ("constraints={loss: nonnegative}", "a term and a constraint are both called 'loss'; rename one"),
+        ("trace.metrics=[grad_nrm]", "trace: no metric 'grad_nrm'; did you mean 'grad_norm'?"),
+        ("x0=[1, 2]", "term 'loss': A is (4, 4), x0 is (2,)"),
+        ("solver.restart=true", "solver splitting.proximal_gradient: restart=True "),
+    ],
+)
+def test_what_does_not_fit_together_is_placed_at_its_key(load, override: str, start: str) -> None:
+    with pytest.raises(RunFileError) as caught:
+        load(GOOD, override).prepare()
+    assert str(caught.value).startswith(f"<command line, argument 1: '{override}'>: {start}")
+
+
 def test_constraints_reach_their_blocks(load) -> None:
     text = (
         "problem: python:e_own_problem:blocks\nsolver: splitting.proximal_gradient\nstopping: max_iter(20)\n"

@@ -50,7 +50,7 @@ def test_ready_run_files_fit_it(validator, path: Path) -> None:
         "problem: lasso\noracles: {loss: {use: zeroth.forward_difference, eps: 1e-6}}\nconstraints: {c: core.box}\n",
         "problem: lasso\nstopping: {any: [{max_iter: 10}, {all: [{grad_norm: 1e-6}, {not: {max_iter: 3}}]}]}\n",
         "problem: lasso\nstopping: ['max_iter(3)', {core.rel_change: {tol: 1e-9, patience: 10}}]\n",
-        "problem: lasso\nsolver: {use: splitting.proximal_gradient, step: {use: core.power, initial: 1, exponent: 0.6}}\n",
+        "problem: lasso\nsolver: {use: proximal_gradient, step: {use: core.power, initial: 1, exponent: 0.6}}\n",
         "extends: base.yaml\nproblem: {penalty: 3}\nsolver: {step: 0.1}\n",
     ],
 )

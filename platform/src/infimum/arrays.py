@@ -147,7 +147,7 @@ def like(data: Array, x: Array) -> Array:
 def _writable(data: np.ndarray) -> np.ndarray:
     """torch shares memory with NumPy arrays, but warns of read-only ones and refuses reversed ones."""
     plain = data.flags.writeable and all(stride >= 0 for stride in data.strides)
-    return data if plain else data.copy(order="K") if data.flags.forc else np.ascontiguousarray(data).copy()
+    return data if plain else np.array(data, order="C")
 
 
 def _matching(data: np.dtype, point: np.dtype) -> np.dtype:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from infimum.arrays import Array, copy, describe, is_array, namespace
+from infimum.arrays import Array, all_finite, copy, describe, is_array, namespace
 from infimum.errors import InputError, NonFiniteError
 from infimum.vocabulary import CAPABILITIES, counts_as
 
@@ -13,7 +13,11 @@ INF = float("inf")
 
 
 class Cell:
-    """One count: of a capability, of a term (evaluations) or of a slot (calls by the solver)."""
+    """One count: of calls of a capability, of a term (evaluations) or of a slot (calls by the solver).
+
+    A cell counts what was called; what a call counts as (`value_and_gradient` is one of each) is looked up when
+    totals are asked for, so that a call costs one increment.
+    """
 
     __slots__ = ("capability", "label", "last", "n", "owner")
 
@@ -24,63 +28,77 @@ class Cell:
         """What the last evaluation returned; looked at only when something is not finite."""
 
 
+Cells = dict[tuple[str, str], Cell]
+
+
 class Counters:
     """Evaluations of the user's functions, calls that the solver makes, and evaluations by the monitor."""
 
     def __init__(self) -> None:
-        self.evaluations: dict[tuple[str, str], Cell] = {}
-        self.calls: dict[tuple[str, str], Cell] = {}
-        self.monitor: dict[tuple[str, str], Cell] = {}
+        self.evaluations: Cells = {}
+        self.calls: Cells = {}
+        self.monitor: Cells = {}
         self._totals: dict[str, tuple[Cell, ...]] = {}
+
+    def cells(self, of: str) -> tuple[Cell, ...]:
+        """The cells of evaluations that count as `of`."""
+        return tuple(cell for cell in self.evaluations.values() if of in counts_as(cell.capability))
 
     def total(self, of: str) -> int:
         """Evaluations of capability `of`, in points, summed over all terms; the monitor's own are not in it."""
         cells = self._totals.get(of)
         if cells is None:
-            cells = tuple(cell for cell in self.evaluations.values() if cell.capability == of)
-            self._totals[of] = cells
-        return sum(cell.n for cell in cells)
+            cells = self._totals[of] = self.cells(of)
+        return sum([cell.n for cell in cells])
 
     def evaluation(self, term: str, capability: str) -> Cell:
+        """The cell that counts evaluations of a term's capability, in points."""
         self._totals.clear()
         return _cell(self.evaluations, term, capability, f"term '{term}'")
 
-    def call(self, slot: str, capability: str, label: str) -> Cell:
-        return _cell(self.calls, slot, capability, label)
+    def call(self, owner: str, capability: str, slot: str, same: Cell | None = None) -> Cell:
+        """The cell that counts a solver's calls; `same` where each of them is one evaluation and counted as such."""
+        if same is not None:
+            return self.calls.setdefault((owner, capability), same)
+        return _cell(self.calls, owner, capability, f"slot '{slot}'")
 
     def watch(self, owner: str, capability: str) -> Cell:
+        """The cell that counts evaluations for the record."""
         return _cell(self.monitor, owner, capability, owner)
 
     def culprit(self) -> str | None:
         """Where a non-finite number was seen last, as a clause, or None."""
         for cell in (*self.evaluations.values(), *self.calls.values()):
-            if is_array(cell.last) and not bool(namespace(cell.last).all(namespace(cell.last).isfinite(cell.last))):
+            if is_array(cell.last) and not all_finite(cell.last):
                 return f"{cell.capability} of {cell.label} returned NaN or inf at its evaluation {cell.n}"
         return None
 
     def table(self) -> dict[str, dict[str, dict[str, int]]]:
         """`{"evaluations": {term: {capability: n}}, "calls": {slot: …}, "monitor": {…}}`, without zeros."""
-        out: dict[str, dict[str, dict[str, int]]] = {}
-        for name in ("evaluations", "calls", "monitor"):
-            rows: dict[str, dict[str, int]] = {}
-            for (owner, capability), cell in getattr(self, name).items():
-                if cell.n:
-                    rows.setdefault(owner, {})[capability] = cell.n
-            out[name] = rows
-        return out
+        out = {"evaluations": _rows(self.evaluations, expand=True)}
+        return {**out, "calls": _rows(self.calls), "monitor": _rows(self.monitor)}
 
     def state_dict(self) -> dict[str, Any]:
-        return self.table()
+        return {name: _rows(getattr(self, name)) for name in ("evaluations", "calls", "monitor")}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         for name in ("evaluations", "calls", "monitor"):
-            cells: dict[tuple[str, str], Cell] = getattr(self, name)
-            for (owner, capability), cell in cells.items():
+            for (owner, capability), cell in getattr(self, name).items():
                 cell.n = int(state[name].get(owner, {}).get(capability, 0))
 
 
-def _cell(cells: dict[tuple[str, str], Cell], owner: str, capability: str, label: str) -> Cell:
+def _cell(cells: Cells, owner: str, capability: str, label: str) -> Cell:
     return cells.setdefault((owner, capability), Cell(owner, capability, label))
+
+
+def _rows(cells: Cells, *, expand: bool = False) -> dict[str, dict[str, int]]:
+    rows: dict[str, dict[str, int]] = {}
+    for (owner, capability), cell in cells.items():
+        for name in counts_as(capability) if expand else (capability,):
+            if cell.n:
+                row = rows.setdefault(owner, {})
+                row[name] = row.get(name, 0) + cell.n
+    return rows
 
 
 def counting(call: Callable[..., Any], cell: Cell) -> Callable[..., Any]:
@@ -107,75 +125,70 @@ def evaluating(
         When a scalar result is NaN or -inf, or +inf from a function that is not declared extended-valued.
     """
     known = CAPABILITIES.get(capability)
-    cells = [counters.evaluation(term, name) for name in counts_as(capability)]
-    points = known.points if known else None
+    cell = counters.evaluation(term, capability)
     form = known.returns if known else None
-    if points is not None:
-        return _batched(call, cells, points)
+    if known is not None and known.points is not None:
+        return _batched(call, cell, known.points)
     if form == "scalar":
-        return _scalar(call, cells[0], term, capability, extended)
+        return _scalar(call, cell, extended)
     if form == "pair":
-        return _pair(call, cells, term, capability, extended)
-    return _plain(call, cells[0], term, capability, form == "like x")
+        return _pair(call, cell, extended)
+    return _plain(call, cell, form == "like x")
 
 
-def _scalar(call: Callable[..., Any], cell: Cell, term: str, capability: str, extended: bool) -> Callable[..., Any]:
+def _scalar(call: Callable[..., Any], cell: Cell, extended: bool) -> Callable[..., Any]:
     fresh = True
 
     def evaluate(x: Array) -> Any:
         nonlocal fresh
         cell.n += 1
         if fresh:
+            out = _first(call, cell, (x,))
+            _check_scalar(out, cell)
             fresh = False
-            out = _first(call, term, capability, (x,))
-            _check_scalar(out, term, capability)
         else:
             out = call(x)
         if isinstance(out, float) and not -INF < out < INF and not (extended and out == INF):
-            raise NonFiniteError(cell.label, capability, "NaN" if out != out else f"{out}", cell.n)
+            raise NonFiniteError(cell.label, cell.capability, "NaN" if out != out else f"{out}", cell.n)
         return out
 
     return evaluate
 
 
-def _pair(
-    call: Callable[..., Any], cells: Sequence[Cell], term: str, capability: str, extended: bool
-) -> Callable[..., Any]:
-    value_cell, slope_cell = cells
+def _pair(call: Callable[..., Any], cell: Cell, extended: bool) -> Callable[..., Any]:
     fresh = True
 
     def evaluate(x: Array) -> Any:
         nonlocal fresh
-        value_cell.n += 1
-        slope_cell.n += 1
+        cell.n += 1
         if fresh:
-            fresh = False
-            out = _first(call, term, capability, (x,))
+            out = _first(call, cell, (x,))
             if not isinstance(out, tuple) or len(out) != 2:
-                raise InputError(f"{capability} of term '{term}' must return (value, gradient), got {describe(out)}")
-            _check_scalar(out[0], term, capability)
-            _check_like(out[1], x, term, capability)
+                raise InputError(f"{_named(cell)} must return (value, gradient), got {describe(out)}")
+            _check_scalar(out[0], cell)
+            _check_like(out[1], x, cell)
+            fresh = False
         else:
             out = call(x)
-        value, slope_cell.last = out
+        value, cell.last = out
         if isinstance(value, float) and not -INF < value < INF and not (extended and value == INF):
-            raise NonFiniteError(value_cell.label, "value", "NaN" if value != value else f"{value}", value_cell.n)
+            raise NonFiniteError(cell.label, "value", "NaN" if value != value else f"{value}", cell.n)
         return out
 
     return evaluate
 
 
-def _plain(call: Callable[..., Any], cell: Cell, term: str, capability: str, check: bool) -> Callable[..., Any]:
+def _plain(call: Callable[..., Any], cell: Cell, check: bool) -> Callable[..., Any]:
     fresh = True
 
     def evaluate(*args: Any) -> Any:
         nonlocal fresh
         cell.n += 1
         if fresh:
-            fresh = False
-            out = _first(call, term, capability, args)
+            out = _first(call, cell, args)
             if check:
-                _check_like(out, args[0], term, capability)
+                _check_like(out, args[0], cell)
+            fresh = False
         else:
             out = call(*args)
         cell.last = out
@@ -184,29 +197,31 @@ def _plain(call: Callable[..., Any], cell: Cell, term: str, capability: str, che
     return evaluate
 
 
-def _batched(call: Callable[..., Any], cells: Iterable[Cell], points: Callable[[Any], int]) -> Callable[..., Any]:
-    (cell,) = cells
-
+def _batched(call: Callable[..., Any], cell: Cell, points: Callable[[Any], int]) -> Callable[..., Any]:
     def evaluate(points_in: Array) -> Any:
         m = points(points_in)
         cell.n += m
         out = call(points_in)
         if not is_array(out) or tuple(out.shape) != (m,):
-            raise InputError(f"values of {cell.label} must return shape ({m},) for {m} points, got {describe(out)}")
+            raise InputError(f"{_named(cell)} must return shape ({m},) for {m} points, got {describe(out)}")
         cell.last = out
         return out
 
     return evaluate
 
 
-def _first(call: Callable[..., Any], term: str, capability: str, args: tuple[Any, ...]) -> Any:
+def _named(cell: Cell) -> str:
+    return f"{cell.capability} of {cell.label}"
+
+
+def _first(call: Callable[..., Any], cell: Cell, args: tuple[Any, ...]) -> Any:
     """The first call: made on the real arguments, which must come out unchanged."""
     before = [copy(one) if is_array(one) else None for one in args]
     out = call(*args)
     for one, old in zip(args, before, strict=True):
         if old is not None and not _same(one, old):
             raise InputError(
-                f"{capability} of term '{term}' changed its argument in place; work on a copy (x = x.copy()), "
+                f"{_named(cell)} changed its argument in place; work on a copy (x = x.copy()), "
                 "since the solver goes on with that array"
             )
     return out
@@ -217,24 +232,24 @@ def _same(one: Array, other: Array) -> bool:
     return bool(xp.all((one == other) | ((one != one) & (other != other))))
 
 
-def _check_scalar(out: Any, term: str, capability: str) -> None:
+def _check_scalar(out: Any, cell: Cell) -> None:
     if isinstance(out, complex):
-        raise InputError(f"{capability} of term '{term}' returned a complex number, {out}; expected a real one")
+        raise InputError(f"{_named(cell)} returned a complex number, {out}; expected a real one")
     if isinstance(out, float | int) or (is_array(out) and out.ndim == 0):
         return
     raise InputError(
-        f"{capability} of term '{term}' must return one number, got {describe(out)}"
+        f"{_named(cell)} must return one number, got {describe(out)}"
         + ("; sum it or take its only entry" if is_array(out) else "")
     )
 
 
-def _check_like(out: Any, x: Array, term: str, capability: str) -> None:
+def _check_like(out: Any, x: Array, cell: Cell) -> None:
     if not is_array(out):
-        raise InputError(f"{capability} of term '{term}' must return an array like x, got {describe(out)}")
+        raise InputError(f"{_named(cell)} must return an array like x, got {describe(out)}")
     if tuple(out.shape) != tuple(x.shape):
-        raise InputError(f"{capability} of term '{term}' returned shape {tuple(out.shape)} for x of {tuple(x.shape)}")
+        raise InputError(f"{_named(cell)} returned shape {tuple(out.shape)} for x of {tuple(x.shape)}")
     if out.dtype != x.dtype:
         raise InputError(
-            f"{capability} of term '{term}' returned {describe(out)} for x of {describe(x)}; return the dtype of x, "
+            f"{_named(cell)} returned {describe(out)} for x of {describe(x)}; return the dtype of x, "
             "or start from an x0 of the dtype that your function uses"
         )

@@ -13,9 +13,9 @@ from infimum import arrays
 from infimum.arrays import Array
 from infimum.constraints.base import Constraint
 from infimum.errors import InputError, did_you_mean
-from infimum.functions.algebra import SMOOTH, Composed, Sum, scaled
+from infimum.functions.algebra import SMOOTH, Sum, scaled
 from infimum.functions.base import Function
-from infimum.functions.blocks import Layout, OnBlock, SetOnBlock, place_map
+from infimum.functions.blocks import Layout, OnBlock, SetOnBlock, place
 from infimum.functions.maps import BlockMap
 
 Sense = Literal["min", "max"]
@@ -84,6 +84,10 @@ class Problem:
     def view(self, term: Term, point: Any = None) -> Any:
         """The term's body to be minimized: flipped for `sense="max"`, its data fitting `point`."""
         return term.body
+
+    def embeds(self, term: Term) -> bool:
+        """Whether the term sees only a piece of the point, so that `embed` has something to do."""
+        return False
 
     def embed(self, part: Any, term: Term) -> Any:
         """A part of one term as a function of the whole point."""
@@ -282,11 +286,14 @@ class Composite(Problem):
 
     def view(self, term: Term, point: Any = None) -> Any:
         body = term.body
-        if self.layout is not None and isinstance(getattr(body, "map", None), BlockMap):
-            body = Composed(body.function, place_map(body.map, self.layout))
+        if self.layout is not None and term.role == "term":
+            body = place(body, self.layout)
         if self.sense == "max" and term.role == "term":
             body = scaled(body, -1.0)
         return body if point is None else body.to(point)
+
+    def embeds(self, term: Term) -> bool:
+        return self.layout is not None and term.on is not None
 
     def embed(self, part: Any, term: Term) -> Any:
         if self.layout is None or term.on is None:

@@ -32,9 +32,9 @@ class Recorder:
         self.stride = 1
         self.due = 0
         """Number of the next check to record."""
-        self._rows: list[Sequence[float]] = []
+        self._rows: list[Sequence[float | None]] = []
 
-    def add(self, check: int, row: Sequence[float]) -> None:
+    def add(self, check: int, row: Sequence[float | None]) -> None:
         """Record check number `check`, which must be `due`; numbers start at 0 and grow by one."""
         rows = self._rows
         rows.append(row)
@@ -44,12 +44,12 @@ class Recorder:
             self.stride *= 2
             self.due = len(self._rows) * self.stride
 
-    def amend(self, row: Sequence[float]) -> None:
+    def amend(self, row: Sequence[float | None]) -> None:
         """Replace the last recorded row if it is of the same iteration."""
         if self._rows and self._rows[-1][0] == row[0]:
             self._rows[-1] = row
 
-    def finish(self, extra: Sequence[Sequence[float]]) -> Trace:
+    def finish(self, extra: Sequence[Sequence[float | None]]) -> Trace:
         """The trace, with further rows (the last, the best) put in their places by iteration."""
         rows = {row[0]: row for row in extra} | {row[0]: row for row in self._rows}
         table = np.asarray([rows[iteration] for iteration in sorted(rows)], dtype=float).reshape(-1, len(self.names))

@@ -49,7 +49,7 @@ def options(
         bool, typer.Option("--strict-plugins", help="Fail if a plugin was set aside or has warnings.")
     ] = False,
     verbose: Annotated[
-        int, typer.Option("--verbose", "-v", count=True, help="Log more; -vv also shows tracebacks.", show_default=False)
+        int, typer.Option("--verbose", "-v", count=True, show_default=False, help="Log more; -vv shows tracebacks too.")
     ] = 0,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")

@@ -44,7 +44,7 @@ def list_plugins(*, json: bool) -> None:
         for one in registry.plugins
     ]
     table(rows, ("plugin", "status", "distribution", "components"))
-    notes = [(one.name, one.status, one.reason) for one in registry.plugins if one.reason]
+    notes: list[tuple[str, str, str]] = [(one.name, one.status, one.reason) for one in registry.plugins if one.reason]
     notes += [(one.name, "warning", text) for one in registry.plugins for text in one.warnings]
     notes += [("", "warning", text) for text in registry.warnings]
     if notes:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from infimum.counters import Counters, counting, evaluating
+from infimum.counters import Cell, Counters, counting, evaluating
 from infimum.exactness import Exactness
 from infimum.functions.maps import Map, ScaledIdentity
 from infimum.oracle import Stateful
@@ -18,6 +18,7 @@ from infimum.plan.match import Lift, inner, offers_in
 from infimum.plan.plan import Plan
 from infimum.problem import Term
 from infimum.solver import Slot
+from infimum.vocabulary import CAPABILITIES
 
 Streams = Callable[[str], np.random.Generator]
 """Role, such as "oracle/penalty", to that role's own generator."""
@@ -52,6 +53,8 @@ class Part:
         self.capabilities = frozenset(calls)
         self.exactness = exactness
         self.on = on
+        self.direct: dict[str, Cell] = {}
+        """Cells of the capabilities of which a call is an evaluation: it is counted once for both."""
         self._source = source
         self._facts: dict[str, Any] = dict(facts or {})
         for name, call in calls.items():
@@ -140,10 +143,23 @@ class Bound:
         }
         view = Part(calls, seen, on=term.on)
         part = self._lift(view, offers, self.plan.assignment.lifts[term.name], f"{slot.name}/{term.name}")
+        part.direct = {name: self.counters.evaluation(term.name, name) for name in self._direct(slot, term)}
         if slot.takes_map:
             _add_map(part, map_ if map_ is not None else ScaledIdentity())
         part.on = term.on
         return part
+
+    def _direct(self, slot: Slot, term: Term) -> frozenset[str]:
+        """Capabilities with nothing between the solver and the function: a call of one is an evaluation of the other."""
+        plan = self.plan
+        lift = plan.assignment.lifts[term.name]
+        alone = not slot.each and plan.assignment.terms[slot.name] == (term,) and slot.name not in plan.assignment.slot_lifts
+        if not alone or plan.problem.embeds(term) or lift.choice is not None:
+            return frozenset()
+        derived = [one for one in lift.derivations.values() if one.rule is not None]
+        below = {leaf for one in derived for leaf in one.leaves}
+        batched = {name for name, known in CAPABILITIES.items() if known.points is not None}
+        return frozenset(n for n, one in lift.derivations.items() if one.rule is None and n not in below | batched)
 
     def _lift(self, view: Any, offers: frozenset[str], lift: Lift, role: str) -> Part:
         """A part with the capabilities of `lift`, through its oracle if there is one."""
@@ -173,9 +189,10 @@ class Bound:
     def _called(self, slot: Slot, part: Part, owner: str) -> Part:
         """The same part with the solver's own calls counted."""
         names = [n for n in (*slot.needs, *slot.wants) if part.offers(n)]
-        calls = {
-            n: counting(getattr(part, n), self.counters.call(owner, n, f"slot '{slot.name}'")) for n in names
-        }
+        calls = {}
+        for n in names:
+            cell = self.counters.call(owner, n, slot.name, same=part.direct.get(n))
+            calls[n] = getattr(part, n) if n in part.direct else counting(getattr(part, n), cell)
         out = Part(calls, part, exactness=part.exactness, on=part.on)
         if slot.takes_map:
             for n in ("map", "adjoint", "norm"):

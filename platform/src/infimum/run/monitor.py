@@ -15,7 +15,7 @@ from infimum.run.keeper import Keeper
 from infimum.status import Status
 from infimum.stopping.base import Calls, NoCalls, Progress, StoppingRule
 from infimum.stopping.grammar import parse
-from infimum.trace import NAN, Recorder, Trace
+from infimum.trace import Recorder, Trace
 
 
 @dataclass(slots=True)
@@ -122,7 +122,7 @@ class Monitor:
     def begin(self, metrics: Mapping[str, Any], point: Any = None) -> Stop | None:
         """The check at iteration 0, before any step. Loops that have no start leave it out."""
         with self._lock:
-            return self._check(0, metrics, point)
+            return self.check(0, metrics, point)
 
     def tick(self, metrics: Mapping[str, Any], point: Any = None, advance: int = 1) -> Stop | None:
         """One check, `advance` iterations after the last one; the first tick is iteration 1.
@@ -142,10 +142,13 @@ class Monitor:
             if self.stop is not None:
                 return self.stop
             before = self.progress.iteration
-            return self._check(before + advance if before > 0 else advance, metrics, point)
+            return self.check(before + advance if before > 0 else advance, metrics, point)
 
-    def _check(self, iteration: int, metrics: Mapping[str, Any], point: Any) -> Stop | None:
-        """Everything that happens at a check; the host's cost per iteration is here and in `Keeper.look`."""
+    def check(self, iteration: int, metrics: Mapping[str, Any], point: Any) -> Stop | None:
+        """The check at `iteration`, without the lock: for a loop that is alone with its monitor.
+
+        The host's cost per iteration is here and in `Keeper.look`.
+        """
         progress = self.progress
         progress.iteration, progress.metrics = iteration, metrics
         progress.elapsed = elapsed = time.perf_counter() - self._zero
@@ -174,12 +177,10 @@ class Monitor:
             if self.recorder is not None:
                 self.recorder.amend(self.row())
 
-    def row(self) -> list[float]:
-        """The present check as a row of the trace."""
+    def row(self) -> list[float | None]:
+        """The present check as a row of the trace; None where a metric was not taken."""
         progress = self.progress
-        get = progress.metrics.get
-        row = [progress.iteration, progress.elapsed - self.observing]
-        row += [NAN if (number := get(name)) is None else number for name in self.names]
+        row = [progress.iteration, progress.elapsed - self.observing, *map(progress.metrics.get, self.names)]
         for cells in self._cells:
             row.append(cells[0].n if len(cells) == 1 else sum([cell.n for cell in cells]))
         return row
@@ -194,12 +195,10 @@ class Monitor:
         """
         if self.recorder is None:
             raise InputError("this monitor records nothing: give it recorder=Recorder(columns)")
-        extra: list[list[float]] = [self.row()]
+        extra = [self.row()]
         best = self.keeper.best if self.keeper is not None else None
         if best is not None and best.iteration >= 0:
-            known = [best.metrics.get(name) for name in self.names]
-            numbers = [NAN if number is None else number for number in known]
-            extra.append([best.iteration, best.time, *numbers, *[NAN] * len(self.counted)])
+            extra.append([best.iteration, best.time, *map(best.metrics.get, self.names), *[None] * len(self.counted)])
         return self.recorder.finish(extra)
 
     def _tell(self, progress: Progress) -> bool:

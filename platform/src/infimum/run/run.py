@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
+import numpy as np
+
 from infimum.checkpoint import freeze, thaw
 from infimum.counters import Cell, Counters
 from infimum.errors import InfimumError, InputError, NonFiniteError
@@ -149,7 +151,7 @@ class Run:
         for tell in self.started:
             tell(self)
         self.monitor.restart_clock()
-        with Interrupts(self.monitor):
+        with Interrupts(self.monitor), quiet():
             if self.solver.drives:
                 self._drive()
             else:
@@ -174,7 +176,8 @@ class Run:
             raise InputError(f"{self.plan.solver_name} runs a loop of its own and cannot be advanced step by step")
         self.monitor.restart_clock()
         try:
-            self._advance(steps)
+            with quiet():
+                self._advance(steps)
         finally:
             self.monitor.pause_clock()
         return self.monitor.stop
@@ -184,7 +187,7 @@ class Run:
         if self.state is None:
             self._begin()
         monitor, sampler, parts = self.monitor, self.sampler, self.bound.parts
-        step, solution, sample, tick = self.solver.step, self.solver.solution, sampler.sample, monitor.tick
+        step, solution, sample, check = self.solver.step, self.solver.solution, sampler.sample, monitor.check
         every, needs_previous, inplace = self.check_every, bool(sampler.changes), self.solver.inplace
         state, iteration, first = self.state, monitor.iteration, monitor.iteration == 0
         end = None if steps is None else iteration + steps
@@ -201,7 +204,7 @@ class Run:
                 previous, point = point, solution(state)
                 metrics = sample(iteration, state, point, previous)
                 monitor.observing = sampler.spent
-                stop = tick(metrics, point, chunk)
+                stop = check(iteration, metrics, point)
                 if first:
                     self._same_kind(point)
                     first = False
@@ -426,20 +429,23 @@ class Feed:
             self._run.monitor.stop = Stop(Status(status), message)
 
 
+def quiet() -> Any:
+    """Overflow and NaN inside a run are found by the monitor, which says more than NumPy's warning."""
+    return np.errstate(over="ignore", invalid="ignore")
+
+
 def _counted(plan: Plan, counters: Counters) -> dict[str, list[Cell]]:
     """Capabilities whose evaluations the trace counts: those that the plan can call, with their cells."""
-    lifts = (*plan.assignment.lifts.values(), *plan.assignment.slot_lifts.values())
     found: dict[str, list[Cell]] = {}
-    for lift in lifts:
-        supplied = set(lift.choice.oracle.supplies) if lift.choice else set()
-        used = {leaf for one in lift.derivations.values() for leaf in one.leaves} - supplied
-        used |= {*lift.choice.oracle.needs, *lift.choice.oracle.wants} if lift.choice else set()
-        for leaf in sorted(used):
-            found.update(dict.fromkeys(counts_as(leaf), []))
-    for (_, capability), cell in counters.evaluations.items():
-        if capability in found:
-            found[capability] = [*found[capability], cell]
-    return {name: cells for name, cells in found.items() if cells}
+    for term, lift in plan.assignment.lifts.items():
+        used = {leaf for one in lift.derivations.values() for leaf in one.leaves}
+        if lift.choice is not None:
+            used |= {*lift.choice.oracle.needs, *lift.choice.oracle.wants}
+        for capability in sorted(used):
+            cell = counters.evaluations.get((term, capability))
+            for name in counts_as(capability) if cell is not None else ():
+                found.setdefault(name, []).append(cell)  # type: ignore[arg-type]
+    return found
 
 
 def _positive(name: str, value: int) -> None:

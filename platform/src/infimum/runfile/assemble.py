@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from infimum.errors import InfimumError, did_you_mean
+from infimum.errors import did_you_mean
 from infimum.plugins.build import Built, check_build
 from infimum.plugins.options import Issue
 from infimum.plugins.python_target import PREFIX
@@ -36,6 +36,8 @@ class Assembled:
         Name of a constraint to the block that it acts on.
     assign : mapping of str to str or list of str
     stopping : StoppingRule or None
+    folders : dict of str to None
+        Where the modules of `python:` references were looked up first, in order.
     """
 
     problem: Built | None = None
@@ -45,18 +47,30 @@ class Assembled:
     on: dict[str, str] = field(default_factory=dict)
     assign: dict[str, Any] = field(default_factory=dict)
     stopping: Any = None
+    folders: dict[str, None] = field(default_factory=dict)
+    start_folder: str | None = None
 
 
 class Assembler:
     """Builds everything that can be built and collects what is wrong with the rest."""
 
     def __init__(
-        self, tree: Node, issues: list[RunFileIssue], *, allow_python: bool = True, registry: Registry | None = None
+        self,
+        tree: Node,
+        issues: list[RunFileIssue],
+        *,
+        folder: str = "",
+        allow_python: bool = True,
+        registry: Registry | None = None,
     ) -> None:
         self.tree, self.issues, self.allow_python = tree, issues, allow_python
         self.registry = registry or get_registry()
         self._spoiled = {(issue.path, issue.place) for issue in issues}
         self.made = Assembled()
+        more = tree.find(("python_path",))
+        children = more.value if more is not None and isinstance(more.value, list) else []
+        self._python_path = [anchored(one.value, one.base) for one in children if isinstance(one.value, str)]
+        self._python_path.append(os.path.abspath(folder))
 
     def run(self) -> Assembled:
         """Look at every key of the file."""
@@ -98,11 +112,26 @@ class Assembler:
         if isinstance(spec, dict):
             spec = {key: value for key, value in spec.items() if key not in beside}
         built, issues = check_build(
-            spec, kind, path, base=_folder(node), allow_python=self.allow_python, registry=self.registry
+            spec, kind, path, base=self.folder_of(node), allow_python=self.allow_python, registry=self.registry
         )
         for issue in issues:
-            self.fail(_narrowed(issue, node, path), issue.message)
+            # A solver that names itself in its own errors is not named twice.
+            self.fail(_narrowed(issue, node, path), re.sub(r"^(\w+ )(\S+): \2: ", r"\1\2: ", issue.message))
         return built
+
+    def folder_of(self, node: Node) -> str | None:
+        """Where the `python:` reference in a value is looked up first: beside the file that names it, else in
+        `python_path`, else beside the run file."""
+        reference = _reference(node)
+        if reference is None:
+            return None
+        module = reference.value.removeprefix(PREFIX).partition(":")[0].partition(".")[0]
+        folders = [reference.base, *self._python_path]
+        found = (one for one in folders if os.path.exists(os.path.join(one, f"{module}.py"))
+                 or os.path.isdir(os.path.join(one, module)))
+        folder = next(found, folders[0])
+        self.made.folders[folder] = None
+        return folder
 
     def _problem(self, node: Node) -> None:
         self.made.problem = self.component(node, "problem", ("problem",))
@@ -159,6 +188,7 @@ class Assembler:
         check_start(node, lambda path, message: self.fail(("x0", *path), message))
         if isinstance(node.value, str) and node.value.startswith(PREFIX) and not self.allow_python:
             self.fail(("x0",), f"'{node.value}': references to Python code are refused (--no-python)")
+        self.made.start_folder = self.folder_of(node)
 
     def _stopping(self, node: Node) -> None:
         def resolve(name: str) -> Any:
@@ -191,10 +221,10 @@ def anchored_plain(node: Node, key: str = "") -> Any:
     return node.value
 
 
-def _folder(node: Node) -> str:
-    """Where `python:` references of a component are looked up: beside the file that names it."""
-    named = node.child("use") if isinstance(node.value, dict) else node
-    return (named or node).base or os.getcwd()
+def _reference(node: Node) -> Node | None:
+    """The first `python:` reference in a value."""
+    found = (leaf for _, leaf in node.leaves() if isinstance(leaf.value, str) and leaf.value.startswith(PREFIX))
+    return next(found, None)
 
 
 def in_order(issues: list[RunFileIssue], main: str) -> list[RunFileIssue]:

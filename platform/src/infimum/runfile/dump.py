@@ -33,7 +33,7 @@ _BREAKS = frozenset("\r\x85\u2028\u2029\ufeff")
 _Dumper.add_representer(str, _text)
 
 for _tag, _regexp in CoreLoader.yaml_implicit_resolvers[None]:
-    _Dumper.add_implicit_resolver(_tag, _regexp, None)  # type: ignore[no-untyped-call]
+    _Dumper.add_implicit_resolver(_tag, _regexp, None)
 
 
 def dump_yaml(data: Mapping[str, Any]) -> str:
@@ -61,7 +61,7 @@ def plain(value: Any) -> Any:
     TypeError
         For a value that has no form in a run file.
     """
-    if value is None or isinstance(value, bool | str) and not isinstance(value, enum.Enum):
+    if value is None or (isinstance(value, bool | str) and not isinstance(value, enum.Enum)):
         return value
     if isinstance(value, enum.Enum):
         return value.name

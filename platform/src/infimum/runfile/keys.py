@@ -7,8 +7,12 @@ from typing import Any
 _POSITIVE: dict[str, Any] = {"type": "integer", "minimum": 1}
 
 TOP_KEYS: dict[str, dict[str, Any]] = {
-    "name": {"type": "string", "pattern": r"^(?!\.{1,2}$)[^/\\]+$", "description": "Name of the run; its folder below runs/."},
-    "extends": {"type": "string", "description": "Another run file, relative to this one, on top of which this stands."},
+    "name": {
+        "type": "string",
+        "pattern": r"^(?!\.{1,2}$)[^/\\]+$",
+        "description": "Name of the run; its folder below runs/.",
+    },
+    "extends": {"type": "string", "description": "A run file, relative to this one, on top of which this one stands."},
     "problem": {"description": "What is to be solved."},
     "oracles": {"description": "Term name to the oracle that lifts it, or 'auto'."},
     "constraints": {"description": "A list of constraints, or a mapping of names to constraints."},
@@ -28,6 +32,11 @@ TOP_KEYS: dict[str, dict[str, Any]] = {
                 "type": "array", "items": {"type": "string"}, "description": "Metrics to record beside the rules' own.",
             },
         },
+    },
+    "python_path": {
+        "type": "array",
+        "items": {"type": "string"},
+        "description": "Folders, relative to this file, where python: references are looked up after the file's own.",
     },
     "output": {
         "type": "object",

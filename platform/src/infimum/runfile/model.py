@@ -29,6 +29,17 @@ _RUN_KEYS: dict[Path, str] = {
     ("trace", "metrics"): "record",
 }
 """Path in a run file to the option of `infimum.api.prepare`."""
+_KEY_OF_WORD = {
+    "x0": "x0",
+    "stopping": "stopping",
+    "rule": "stopping",
+    "constraint": "constraints",
+    "constraints": "constraints",
+    "oracle": "oracles",
+    "oracles": "oracles",
+    "trace": "trace",
+}
+"""A word of a message to the key of the run file that it is about."""
 
 
 class RunFile:
@@ -83,7 +94,8 @@ class RunFile:
         shown = os.fspath(path)
         registry = registry or get_registry()
         tree, issues = load_tree(shown, overrides)
-        made = Assembler(tree, issues, allow_python=allow_python, registry=registry).run()
+        folder = os.path.dirname(shown)
+        made = Assembler(tree, issues, folder=folder, allow_python=allow_python, registry=registry).run()
         if issues:
             raise RunFileError(in_order(issues, shown))
         return cls(shown, tree, made, registry)
@@ -201,29 +213,32 @@ class RunFile:
             return None
         try:
             return make_start(anchored_plain(node), self.problem.instance, self.seed,
-                              lambda text: import_python(text, FilePath(node.base)))
+                              lambda text: import_python(text, FilePath(self.made.start_folder or node.base)))
         except InfimumError as error:
             raise RunFileError([RunFileIssue(("x0",), node.place, str(error))]) from error
 
     def _placed(self, error: InfimumError) -> RunFileError:
         """An error about how the parts fit, at the key that it is most likely about."""
         message, remedies = (error.reason, error.remedies) if isinstance(error, PlanError) else (str(error), ())
-        path = self._culprit(message)
+        path = self._culprit(message, plan=isinstance(error, PlanError))
         place = self.tree.place_of(path)
         return RunFileError([RunFileIssue(path, place, message, tuple(line.strip() for line in remedies))])
 
-    def _culprit(self, message: str) -> Path:
-        words = re.findall(r"[\w.]+", message)
-        if "x0" in words and "x0" in self.tree.value:
-            return ("x0",)
-        options = self.tree.find(("solver",))
-        for word in words[:3]:
-            if options is not None and isinstance(options.value, dict) and word in options.value and word != "use":
-                return ("solver", word)
-        for key in ("stopping", "constraints", "oracles", "check_every", "value_every"):
-            if words and words[0].startswith(key[:-1]) and key in self.tree.value:
-                return (key,)
-        return ("solver",) if "solver" in self.tree.value else ("problem",)
+    def _culprit(self, message: str, *, plan: bool) -> Path:
+        """The key that a message is about: by the words that it uses, else the solver."""
+        words = re.findall(r"\w+", message)
+        solver = self.tree.find(("solver",))
+        if solver is not None and isinstance(solver.value, dict) and not plan:
+            for word in words[:6]:
+                if word in solver.value and word != "use":
+                    return ("solver", word)
+        for word in words[:1] if plan else words:
+            key = _KEY_OF_WORD.get(word, "")
+            node = self.tree.child(key)
+            if node is not None:
+                inside = (one for one in words if isinstance(node.value, dict) and one in node.value)
+                return (key, *list(inside)[:1])
+        return ("solver",) if solver is not None else ("problem",)
 
     def _resolved(self, key: str) -> Any:
         made, node = self.made, self.tree.child(key)
@@ -235,7 +250,10 @@ class RunFile:
             built = made.problem if key == "problem" else made.solver
             if built is None:
                 return None
-            return {**self._component(built, key), **({"assign": made.assign} if key == "solver" and made.assign else {})}
+            assign = {"assign": made.assign} if key == "solver" and made.assign else {}
+            return {**self._component(built, key), **assign}
+        if key == "python_path":
+            return list(made.folders) or None
         if key == "oracles":
             return made.oracles if not isinstance(made.oracles, Mapping) else {
                 name: self._component(built, "oracle") for name, built in made.oracles.items()
@@ -282,6 +300,8 @@ class RunFile:
             return str(node.place)
         if path == ("name",):
             return "the file's name"
+        if path == ("python_path",):
+            return "where python: references were found"
         if path == ("seed",):
             return "drawn at random"
         above = self.tree.find(path[:-1])

@@ -34,7 +34,7 @@ class CoreLoader(yaml.SafeLoader):
 
 
 for _name, _pattern in _IMPLICIT:
-    CoreLoader.add_implicit_resolver(_TAG + _name, re.compile(rf"^(?:{_pattern})$"), None)  # type: ignore[no-untyped-call]
+    CoreLoader.add_implicit_resolver(_TAG + _name, re.compile(rf"^(?:{_pattern})$"), None)
 
 
 def read_file(path: str | os.PathLike[str], issues: list[RunFileIssue] | None = None) -> Node:
@@ -112,7 +112,7 @@ def read_value(text: str, where: Place, *, base: str = "") -> Node:
         return Node(text.strip(), where, where, base)
     if root is None:
         return Node(None, where, where, base)
-    if not isinstance(root, yaml.ScalarNode) and not root.flow_style:
+    if isinstance(root, yaml.CollectionNode) and not root.flow_style:
         return Node(text.strip(), where, where, base)
     build = _Builder(text, where.source, base, only=where)
     node = build.node(root, (), frozenset())
@@ -141,7 +141,7 @@ def _compose(text: str, source: str) -> yaml.Node | None:
             root: yaml.Node | None = loader.get_single_node()
             return root
         finally:
-            loader.dispose()  # type: ignore[no-untyped-call]
+            loader.dispose()
     except yaml.reader.ReaderError as error:
         before = text[: error.position]
         place = Place(source, before.count("\n") + 1, error.position - before.rfind("\n"))
@@ -203,7 +203,8 @@ class _Builder:
         place = self.place(raw.start_mark)
         if self.count > MAX_VALUES:
             if self.count == MAX_VALUES + 1:
-                self.fail(path, place, f"more than {MAX_VALUES} values (aliases followed); put data in a file of its own")
+                message = f"more than {MAX_VALUES} values (aliases followed); put data in a file of its own"
+                self.fail(path, place, message)
             return Node(None, place, None, self.base)
         if id(raw) in above:
             self.fail(path, place, "an alias stands inside the value that it repeats")

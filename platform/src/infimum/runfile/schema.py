@@ -31,6 +31,24 @@ def run_file_schema(registry: Registry | None = None) -> dict[str, Any]:
         Plain data. Every component stands under `$defs` as `kind.plugin.name`.
     """
     registry = registry or get_registry()
+    return {
+        "$schema": DIALECT,
+        "title": "infimum run file",
+        "type": "object",
+        "properties": _properties(),
+        "additionalProperties": False,
+        # A file that extends another may leave the problem, and the name of a component, to it.
+        "if": {"required": ["extends"]},
+        "else": {
+            "required": ["problem"],
+            "properties": {kind: {"$ref": f"#/$defs/{kind}"} for kind in ("problem", "solver")},
+        },
+        "$defs": _definitions(registry),
+    }
+
+
+def _definitions(registry: Registry) -> dict[str, Any]:
+    """Every component, every kind, and the forms of `stopping` and `x0`."""
     names: dict[str, list[str]] = {}
     definitions: dict[str, Any] = {}
     for component in registry.components():
@@ -47,20 +65,7 @@ def run_file_schema(registry: Registry | None = None) -> dict[str, Any]:
     definitions["numbers"] = {
         "type": "array", "minItems": 1, "items": {"anyOf": [{"type": "number"}, {"$ref": "#/$defs/numbers"}]},
     }
-    return {
-        "$schema": DIALECT,
-        "title": "infimum run file",
-        "type": "object",
-        "properties": _properties(),
-        "additionalProperties": False,
-        # A file that extends another may leave the problem, and the name of a component, to it.
-        "if": {"required": ["extends"]},
-        "else": {
-            "required": ["problem"],
-            "properties": {kind: {"$ref": f"#/$defs/{kind}"} for kind in ("problem", "solver")},
-        },
-        "$defs": definitions,
-    }
+    return definitions
 
 
 def _key(component: Component) -> str:
@@ -159,7 +164,7 @@ def _stopping(names: list[str], registry: Registry) -> dict[str, Any]:
             "type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": False,
             "properties": {
                 "any": many, "all": many, "not": {"$ref": "#/$defs/stopping"},
-                **{name: leaf for name in _spellings(names, "stopping_rule", registry)},
+                **dict.fromkeys(_spellings(names, "stopping_rule", registry), leaf),
             },
         },
     ]}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -54,7 +55,7 @@ class GradientDescent(Stepping):
 
     metrics: ClassVar[Mapping[str, Metric]] = {
         "grad_norm": Metric(lambda state: norm(state.gradient)),
-        "value": Metric(lambda state: state.value, {"smooth": ("value", "value_and_gradient")}),
+        "value": Metric(attrgetter("value"), {"smooth": ("value", "value_and_gradient")}),
     }
     State: ClassVar[type] = GradientDescentState
 
@@ -63,7 +64,7 @@ class GradientDescent(Stepping):
         object.__setattr__(self, "step_size", step)
 
     def slots(self) -> tuple[Slot, ...]:
-        return (Slot("smooth", needs=("gradient",), wants=("value_and_gradient", "value"), at_least=1),)
+        return (Slot("smooth", needs=("gradient",), wants=("value_and_gradient",), at_least=1),)
 
     def check(self, parts: Any) -> None:
         check_step(self.step_size, parts.smooth.lipschitz, 2.0, NAME, "the iterates may diverge; take a smaller step")
@@ -75,7 +76,9 @@ class GradientDescent(Stepping):
     def step(self, parts: Any, state: GradientDescentState) -> GradientDescentState:
         t = self.step_size(state.k) if callable(self.step_size) else state.t
         x = state.x - t * state.gradient
-        value, gradient = _evaluate(parts.smooth, x)
+        if state.value is None:
+            return GradientDescentState(x, parts.smooth.gradient(x), None, t, state.k + 1)
+        value, gradient = parts.smooth.value_and_gradient(x)
         return GradientDescentState(x, gradient, value, t, state.k + 1)
 
 
@@ -83,4 +86,4 @@ def _evaluate(smooth: Any, x: Array) -> tuple[float | None, Array]:
     if smooth.offers("value_and_gradient"):
         pair: tuple[float, Array] = smooth.value_and_gradient(x)
         return pair
-    return smooth.value(x) if smooth.offers("value") else None, smooth.gradient(x)
+    return None, smooth.gradient(x)
