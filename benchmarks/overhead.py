@@ -102,7 +102,10 @@ def show(table: dict[int, dict[str, list[float]]]) -> None:
         over = [h - b for h, b, _ in pairs]
         net = [h - b - m for h, b, m in pairs]
         cells = [f"{statistics.median(row[k]):6.2f} ({min(row[k]):5.2f})" for k in ("bare", "hosted", "metrics")]
-        cells += [f"{statistics.median(over):6.2f} ({min(over):5.2f})", f"{statistics.median(net):8.2f} ({min(net):5.2f})"]
+        cells += [
+            f"{statistics.median(over):6.2f} ({min(over):5.2f})",
+            f"{statistics.median(net):8.2f} ({min(net):5.2f})",
+        ]
         print(f"{n:>10} " + " ".join(f"{cell:>14}" for cell in cells))
     first, last = min(table), max(table)
     ratio = statistics.median(b / a for a, b in zip(table[first]["hosted"], table[last]["hosted"], strict=True))
@@ -119,10 +122,14 @@ def listing(repeats: int) -> None:
         "heavy = [m for m in ('torch','cvxpy','optuna','sklearn','matplotlib','plotly') if m in sys.modules]\n"
         "print(time.process_time(), ','.join(heavy) or 'none')"
     )
-    rows = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-            for _ in range(repeats)]
+    rows = [
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+        for _ in range(repeats)
+    ]
     seconds = [float(row[0]) for row in rows]
-    print(f"infimum list: {statistics.median(seconds):.2f} s CPU (minimum {min(seconds):.2f}), heavy imports: {rows[0][1]}")
+    print(
+        f"infimum list: {statistics.median(seconds):.2f} s CPU (minimum {min(seconds):.2f}), heavy imports: {rows[0][1]}"
+    )
 
 
 def memory(checks: int, simulated: bool) -> None:

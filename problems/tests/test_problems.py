@@ -300,7 +300,7 @@ def test_no_solver_takes_the_overlapping_groups_and_the_reason_is_told():
     with pytest.raises((PlanError, RunFileError), match="no solver was named and none takes overlapping group lasso"):
         RunFile.load(RUNS / "overlapping-group-lasso.yaml").prepare()
     named = RunFile.load(RUNS / "overlapping-group-lasso.yaml", ["solver=splitting.douglas_rachford"])
-    reason = r"douglas_rachford needs prox \(slot first\) of term 'penalty', which offers only value"
+    reason = r"douglas_rachford needs prox of term 'penalty', which offers only value"
     with pytest.raises((PlanError, RunFileError), match=reason):
         named.prepare()
 

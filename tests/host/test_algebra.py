@@ -71,11 +71,16 @@ def test_a_negative_scale_keeps_derivatives_but_no_prox_and_no_convexity():
 
 
 def test_a_zero_scale_is_the_zero_function():
-    f = 0.0 * L2()
-    assert f.convex
-    assert f.prox(x, 3.0).tolist() == x.tolist()
-    assert f.value(x) == 0.0
-    assert "prox_conjugate" not in f.capabilities
+    for f in (0.0 * L2(), 0 * (2.0 * SquaredL2() @ A), 0 * Function(value=lambda x: 1 / 0), 0 * L1() @ A):
+        assert f.convex
+        assert f.lipschitz == 0.0
+        assert f.prox(x, 3.0).tolist() == x.tolist()
+        assert f.value(x) == 0.0
+        assert f.gradient(x).tolist() == [0.0] * 4
+    with pytest.raises(InputError, match=r"the linear map is \(6, 4\), x0 is \(5,\)"):
+        (0 * SquaredL2() @ A).check(np.ones(5))
+    with pytest.raises(InputError, match=r"may be inf, and 0 \* inf is no number; leave the term out"):
+        0 * Function(prox=lambda v, t: v, extended=True)
 
 
 def test_scaling_and_translation_name_their_rule():
@@ -173,7 +178,7 @@ def test_facts_under_a_map():
         (lambda: loss @ np.eye(3), r"the linear map is \(3, 3\), A is \(6, 4\); expected 4 rows"),
         (lambda: L1([1.0, 2.0]) @ A, r"the linear map is \(6, 4\), weights is \(2,\); expected 2 rows"),
         (lambda: L1() @ A @ np.eye(3), r"maps of shapes \(6, 4\) and \(3, 3\) do not compose"),
-        (lambda: (L1().translate(np.ones(5)) @ A).check(x), r"the translation is \(5,\), x0 is \(6,\)"),
+        (lambda: L1().translate(np.ones(5)) @ A, r"the linear map is \(6, 4\), the translation is \(5,\); expected 5 rows"),
         (lambda: np.inf * L1(), r"scaled by a finite number, got inf"),
         (lambda: np.nan * L1(), r"scaled by a finite number, got nan"),
         (lambda: L1() / 0, r"L1\(\) / 0"),

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from infimum.constraints import Box, Nonnegative
 from infimum.errors import InputError, UnknownNameError
 from infimum.functions import L1, L2, Function, LeastSquares, SquaredL2
-from infimum.functions.blocks import Layout, OnBlock, Separable, SetOnBlock, place, place_map
+from infimum.functions.blocks import Layout, OnBlock, Separable, place, place_map
 from infimum.functions.maps import BlockMap, LinearMap
 
 RNG = np.random.default_rng(2)
@@ -43,7 +43,7 @@ def test_pack_and_unpack_are_inverse_and_unpack_gives_views():
         ),
         (lambda: LAYOUT.check(np.ones(3)), r"L \(3, 2\), S \(4,\), z \(\)\) pack into \(11,\), x0 is \(3,\)"),
         (lambda: OnBlock(LOSS, LAYOUT, "L").check(x), r"block 'L': A is \(5, 4\), x0 is \(3, 2\)"),
-        (lambda: SetOnBlock(Box([0.0]), LAYOUT, "S").check(x), r"block 'S': lower of the box is \(1,\)"),
+        (lambda: OnBlock(Box([0.0]), LAYOUT, "S").check(x), r"block 'S': lower of the box is \(1,\)"),
         (lambda: place(L2() @ {"L": 1.0}, LAYOUT).check(np.ones(4)), r"pack into \(11,\), x0 is \(4,\)"),
         (lambda: Separable([]), r"at least one part"),
         (
@@ -73,7 +73,7 @@ def test_bad_blocks_are_named(make, message):
     "make",
     [
         lambda: OnBlock(L1(), LAYOUT, "LL"),
-        lambda: SetOnBlock(Nonnegative(), LAYOUT, "LL"),
+        lambda: OnBlock(Nonnegative(), LAYOUT, "LL"),
         lambda: LAYOUT.pack({"LL": np.ones(1)}),
         lambda: place_map(BlockMap({"LL": 1.0}), LAYOUT),
     ],
@@ -191,7 +191,7 @@ def test_a_map_from_blocks_composes_only_at_the_end():
 
 
 def test_a_set_on_one_block():
-    one = SetOnBlock(Box(0.0, 0.5), LAYOUT, "S")
+    one = OnBlock(Box(0.0, 0.5), LAYOUT, "S")
     s = LAYOUT.view(x, "S")
     assert one.capabilities == {"violation", "project", "step", "bounds"}
     assert one.violation(x) == Box(0.0, 0.5).violation(s)
@@ -219,6 +219,6 @@ def test_torch_agrees_with_numpy():
     assert torch.equal(LAYOUT.pack(LAYOUT.unpack(t)), t)
     h = place(SquaredL2() @ {"L": 1.0}, LAYOUT).to(t)
     assert np.allclose(h.gradient(t).numpy(), np.r_[x[:6], np.zeros(5)], atol=1e-6)
-    one = SetOnBlock(Box([0.0] * 4), LAYOUT, "S").to(t)
+    one = OnBlock(Box([0.0] * 4), LAYOUT, "S").to(t)
     assert one.project(t)[6:10].min() >= 0
     assert one.bounds(t)[0].dtype == torch.float32

@@ -90,7 +90,7 @@ def test_moreau_decomposition(name, v, s):
 def test_where_prox_conjugate_is_in_closed_form():
     assert set(CONJUGATE) == {
         *("l1", "l1 weights", "l2", "squared l2", "zero"),
-        *("scaled", "translated", "translated by a number", "scaled and translated"),
+        *("scaled", "scaled to nothing", "translated", "translated by a number", "scaled and translated"),
     }
 
 

@@ -269,6 +269,7 @@ def test_the_resolved_file_is_whole_and_reads_back(load, folder) -> None:
         "step": {"use": "core.power", "initial": 1.0, "exponent": 0.6, "offset": 1.0},
         "acceleration": False,
         "restart": False,
+        "backtracking": False,
     }
     assert resolved["constraints"] == [{"use": "core.nonnegative"}]
     assert resolved["oracles"]["loss"]["use"] == "zeroth.forward_difference"
@@ -354,3 +355,28 @@ def test_assign_puts_terms_into_slots(load) -> None:
     assert loaded.prepare().solve().status.value in ("limit", "converged")
     with pytest.raises(RunFileError, match=r"run.yaml:2:"):
         load(GOOD.replace("step: 0.5}", "step: 0.5, assign: {smooth: 3}}"))
+
+
+def test_a_saved_run_is_a_start(load, folder) -> None:
+    earlier = load(GOOD).prepare().solve()
+    earlier.save(folder / "earlier")
+    loaded = load(GOOD + "x0: {run: earlier}\n")
+    np.testing.assert_array_equal(loaded.prepare().point, earlier.best_x)
+    assert f"run: {folder / 'earlier'}" in loaded.dump_yaml()
+
+
+@pytest.mark.parametrize(
+    ("x0", "message"),
+    [
+        ("{run: nowhere}", "run.yaml:5:11: x0: there is no result.json in "),
+        ("{run: 3}", "run.yaml:5:11: x0: expected the folder of a saved result, got "),
+        ("{run: broken, key: x}", "run.yaml:5:19: x0 has no option 'key' beside 'run'"),
+        ("{run: broken}", "run.yaml:5:5: "),
+    ],
+)
+def test_wrong_runs_as_a_start_are_located(load, folder, x0: str, message: str) -> None:
+    (folder / "broken").mkdir()
+    (folder / "broken" / "result.json").write_text("{}")
+    with pytest.raises(RunFileError) as caught:
+        load(GOOD + f"x0: {x0}\n").prepare()
+    assert message in str(caught.value)

@@ -11,6 +11,8 @@ _PUBLIC = {
     "solve": "api",
     "prepare": "api",
     "explain": "api",
+    "path": "paths",
+    "as_scipy": "as_scipy",
     "Composite": "problem",
     "Problem": "problem",
     "Term": "problem",

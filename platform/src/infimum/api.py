@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from infimum.constraints import Box
-from infimum.constraints.base import Constraint
 from infimum.errors import InputError, PlanError, did_you_mean
 from infimum.explanation import Explanation, able, explain_all, installed_oracles
-from infimum.functions.base import Function
+from infimum.inputs import add_constraints, as_problem, as_rule, with_bounds
 from infimum.oracle import Oracle
 from infimum.plan.match import Choice
 from infimum.plan.plan import Plan, make_plan
 from infimum.plugins.build import build
 from infimum.plugins.registry import Registry, get_registry
-from infimum.problem import Composite, Problem
+from infimum.problem import Problem
 from infimum.result import Result
 from infimum.run.monitor import Observer
 from infimum.run.run import Run
 from infimum.solver import Solver
-from infimum.stopping import StoppingRule, from_mapping, parse
 
 log = logging.getLogger("infimum")
 
@@ -38,10 +34,12 @@ def solve(problem: Any, x0: Any = None, **options: Any) -> Result:
         A problem; a function or plain callable `f(x) -> float` to be minimized; or the name of an installed problem
         (`"problems.lasso"`, `{"use": "problems.lasso", "penalty": 0.1}`).
     x0 : array_like, mapping of blocks, Result, "zeros" or "random", optional
-        Start; the problem's own by default. Never changed in place. An earlier result is a warm start.
+        Start; the problem's own by default. Never changed in place. An earlier result is a warm start, from its best
+        point where it has one.
     solver : str, mapping or Solver, optional
         `"splitting.proximal_gradient"`, `{"use": …, "step": 0.1}`, or an object. Without one, the installed solver
-        that takes the problem as it is, most exact and with the fewest empty slots; the choice is logged and noted.
+        that takes the problem with the fewest oracles (none unless you name some or write "auto"), then most exact,
+        then with the fewest empty slots; the choice is logged and noted.
     oracles : mapping of str to (str, mapping or Oracle), or "auto", optional
         What lifts which term: `{"penalty": "hjprox.prox"}`; key `slot:NAME` lifts the sum in a slot. "auto" fills
         every gap with the most exact installed oracle that fits; what was chosen stands in the plan.
@@ -52,11 +50,13 @@ def solve(problem: Any, x0: Any = None, **options: Any) -> Result:
         added, and noted in the result, where there is none.
     seed : int, optional
         Drawn, logged and stored when not given.
-    assign : mapping of str to str, optional
-        Term name to slot name, where the plan's own choice is not the one wanted.
+    assign : mapping of str to (str or list of str), optional
+        Slot name to the term or terms that stand there, where the plan's own choice is not the one wanted. As in a run
+        file, a solver given as a mapping may hold it too: `{"use": …, "assign": {"rest": "penalty"}}`.
     jac, args, bounds, maximize : optional
-        For plain callables, as in `scipy.optimize.minimize`: gradient, extra arguments, a sequence of (lower, upper)
-        pairs (also `scipy.optimize.Bounds`), and whether to maximize.
+        For plain callables, as in `scipy.optimize.minimize`: gradient (True where the callable returns value and
+        gradient), extra arguments, a sequence of (lower, upper) pairs (also `scipy.optimize.Bounds`), and whether to
+        maximize.
     callback : callable, optional
         `callback(progress)` at every check; returning True or raising StopIteration stops the run.
     verbose : bool, default False
@@ -95,9 +95,9 @@ def prepare(
     constraints: Any = None,
     stopping: Any = None,
     seed: int | None = None,
-    assign: Mapping[str, str] | None = None,
-    jac: Callable[..., Any] | None = None,
-    args: tuple[Any, ...] = (),
+    assign: Mapping[str, Any] | None = None,
+    jac: Callable[..., Any] | bool | None = None,
+    args: Any = (),
     bounds: Any = None,
     maximize: bool | None = None,
     callback: Callable[..., Any] | None = None,
@@ -111,9 +111,7 @@ def prepare(
     """
     registry = get_registry()
     stated = as_problem(problem, jac=jac, args=args, maximize=maximize, base=base)
-    if bounds is not None:
-        constraints = [*_as_list(constraints), _as_box(bounds)]
-    stated = add_constraints(stated, constraints, base=base)
+    stated = add_constraints(stated, with_bounds(constraints, bounds), base=base)
     rule = as_rule(stopping)
     plan, notes = plan_for(stated, solver, oracles=oracles, assign=assign, base=base, registry=registry)
     observers = [Observer(callback)] if callback is not None else []
@@ -125,8 +123,22 @@ def prepare(
     return run
 
 
-def explain(problem: Any, solver: Any = None, *, oracles: Any = None, constraints: Any = None, **more: Any) -> Any:
+def explain(
+    problem: Any,
+    solver: Any = None,
+    *,
+    oracles: Any = None,
+    constraints: Any = None,
+    assign: Mapping[str, Any] | None = None,
+    jac: Callable[..., Any] | bool | None = None,
+    args: Any = (),
+    bounds: Any = None,
+    maximize: bool | None = None,
+    base: Path | None = None,
+) -> Plan | Explanation:
     """The plan for one solver, or what every installed solver would do with the problem. Nothing is solved.
+
+    Parameters are those of `solve`.
 
     Returns
     -------
@@ -138,12 +150,12 @@ def explain(problem: Any, solver: Any = None, *, oracles: Any = None, constraint
     PlanError
         If a solver is named and cannot take the problem.
     """
-    base = more.pop("base", None)
-    assign = more.pop("assign", None)
-    stated = as_problem(problem, base=base, **more)
-    stated = add_constraints(stated, constraints, base=base)
+    stated = as_problem(problem, jac=jac, args=args, maximize=maximize, base=base)
+    stated = add_constraints(stated, with_bounds(constraints, bounds), base=base)
     registry = get_registry()
     if solver is None:
+        if assign:
+            raise InputError("assign: puts terms into the slots of a solver; name the solver too")
         return explain_all(stated, oracles=as_choices(oracles, base, registry)[0], registry=registry)
     return plan_for(stated, solver, oracles=oracles, assign=assign, base=base, registry=registry)[0]
 
@@ -153,7 +165,7 @@ def plan_for(
     solver: Any,
     *,
     oracles: Any = None,
-    assign: Mapping[str, str] | None = None,
+    assign: Mapping[str, Any] | None = None,
     base: Path | None = None,
     registry: Registry | None = None,
 ) -> tuple[Plan, list[str]]:
@@ -162,20 +174,13 @@ def plan_for(
     choices, allowed = as_choices(oracles, base, registry)
     notes = []
     if solver is None:
-        names = able(problem, registry) if not choices else []
-        if not names:
-            raise PlanError(
-                f"no solver was named and none takes {problem.describe()} as it is",
-                str(explain_all(problem, oracles=choices, registry=registry)).splitlines()[1:],
-            )
-        solver = names[0]
-        notes.append(f"no solver was named: {solver} takes the problem as it is")
+        solver = _best(problem, choices, allowed, registry)
+        notes.append(f"no solver was named: {solver} was chosen")
         log.info(notes[-1])
-    spec, assign = _split_assign(solver, assign)
+    spec, places = _split_assign(solver, assign)
     built = build(spec, "solver", base=base, registry=registry)
     if not isinstance(built.instance, Solver):
         raise InputError(f"solver: expected a Solver, got {type(built.instance).__name__}")
-    installed = installed_oracles(registry)
     try:
         plan = make_plan(
             problem,
@@ -183,8 +188,8 @@ def plan_for(
             solver_name=built.name,
             oracles=choices,
             allowed=allowed,
-            installed=installed,
-            assign=assign,
+            installed=installed_oracles(registry),
+            assign=places,
         )
     except PlanError as error:
         others = able(problem, registry, but=built.name)
@@ -193,78 +198,22 @@ def plan_for(
     return plan, notes
 
 
-def as_problem(
-    problem: Any,
-    *,
-    jac: Callable[..., Any] | None = None,
-    args: tuple[Any, ...] = (),
-    maximize: bool | None = None,
-    base: Path | None = None,
-) -> Problem:
-    """Whatever states a problem, as a `Problem`."""
-    if isinstance(problem, str | Mapping):
-        problem = build(problem, "problem", base=base).instance
-    if isinstance(problem, Problem):
-        if jac is not None or args:
-            raise InputError("jac= and args= go with a plain callable; a Problem says its gradients itself")
-        if maximize is not None and maximize != (problem.sense == "max"):
-            raise InputError(f"maximize={maximize} contradicts the problem's own sense={problem.sense!r}")
-        return problem
-    sense = "max" if maximize else "min"
-    if isinstance(problem, Function):
-        return Composite(problem, sense=sense)  # type: ignore[arg-type]
-    if callable(problem):
-        value = (lambda x: problem(x, *args)) if args else problem
-        slope = (lambda x: jac(x, *args)) if args and jac is not None else jac
-        name = getattr(problem, "__name__", "")
-        return Composite(Function(value, gradient=slope), sense=sense, name=name.strip("<>"))  # type: ignore[arg-type]
-    raise InputError(
-        f"problem: expected a Problem, a Function, a callable or the name of an installed problem, got "
-        f"{type(problem).__name__}"
-    )
-
-
-def add_constraints(problem: Problem, constraints: Any, *, base: Path | None = None) -> Problem:
-    """The problem with further constraints, given as objects or as `{use: …}`; `on` in a mapping names a block."""
-    if constraints is None or (isinstance(constraints, Sequence) and not constraints):
-        return problem
-    if not isinstance(problem, Composite):
-        raise InputError(f"constraints: a problem of family '{problem.family}' brings its own; set them there")
-    if isinstance(constraints, Mapping) and "use" not in constraints:
-        items = [(name, one) for name, one in constraints.items()]
-    else:
-        items = [(None, one) for one in _as_list(constraints)]
-    named: dict[str, Constraint] = {}
-    places: dict[str, str] = {}
-    for name, spec in items:
-        block = spec.get("on") if isinstance(spec, Mapping) else None
-        if isinstance(spec, Mapping):
-            spec = {key: value for key, value in spec.items() if key != "on"}
-        one = build(spec, "constraint", base=base).instance
-        key = name or _free(type(one).__name__.lower(), named, problem)
-        named[key] = one
-        if block is not None:
-            places[key] = block
-    return problem.with_constraints(named, on=places)
-
-
-def as_rule(stopping: Any) -> StoppingRule | None:
-    """A stopping rule from text, mapping, list or object; None and empty ones mean the default."""
-    if stopping is None or (isinstance(stopping, str | Mapping | list) and not stopping):
-        return None
-    if isinstance(stopping, StoppingRule):
-        return stopping
-    if isinstance(stopping, str):
-        return parse(stopping, resolve=rule_class) if stopping.strip() else None
-    if isinstance(stopping, Mapping | list):
-        return from_mapping(stopping, resolve=rule_class)
-    raise InputError(f"stopping: expected text, a mapping or a rule, got {type(stopping).__name__}")
-
-
-def rule_class(name: str) -> type[StoppingRule]:
-    """The class behind a rule's name, qualified or bare."""
-    target: type[StoppingRule] = get_registry().find(name, "stopping_rule").load()
-    return target
+def _best(problem: Problem, choices: Mapping[str, Choice], allowed: Sequence[Choice], registry: Registry) -> str:
+    """The installed solver that takes a problem with the fewest oracles."""
+    names = able(problem, registry, oracles=choices, allowed=allowed)
+    if names:
+        return names[0]
+    rows = explain_all(problem, oracles=choices, registry=registry).rows
+    how = "with these oracles" if choices else "with any installed oracle" if allowed else "as it is"
+    remedies = []
+    for row in rows:
+        if row.verdict == "with oracles" and row.plan is not None:
+            need = ", ".join(f"{one.term}: {one.oracle}" for one in row.plan.placements if one.oracle)
+            remedies.append(f"{row.solver} takes it with  oracles: {{{need}}}  ({row.plan.exactness})")
+    if not remedies and rows:
+        remedies = [f"{rows[0].solver}: {rows[0].reason.splitlines()[0]}"]
+    remedies.append("why the others cannot:  infimum.explain(problem)")
+    raise PlanError(f"no solver was named and none takes {problem.describe()} {how}", remedies)
 
 
 def as_choices(oracles: Any, base: Path | None, registry: Registry) -> tuple[dict[str, Choice], list[Choice]]:
@@ -284,14 +233,17 @@ def as_choices(oracles: Any, base: Path | None, registry: Registry) -> tuple[dic
     return named, []
 
 
-def _split_assign(solver: Any, assign: Mapping[str, str] | None) -> tuple[Any, dict[str, str]]:
-    """A solver mapping may carry `assign: {slot: term or [terms]}`; as an argument it is `{term: slot}`."""
-    out = dict(assign or {})
+def _split_assign(solver: Any, assign: Mapping[str, Any] | None) -> tuple[Any, dict[str, str]]:
+    """`assign`, beside a solver or inside its mapping, as term name to slot name."""
+    given = dict(assign or {})
     if isinstance(solver, Mapping) and "assign" in solver:
-        for slot, terms in solver["assign"].items():
-            for term in terms if isinstance(terms, list | tuple) else [terms]:
-                out[term] = slot
+        given = {**solver["assign"], **given}
         solver = {key: value for key, value in solver.items() if key != "assign"}
+    out: dict[str, str] = {}
+    for slot, terms in given.items():
+        for term in terms if isinstance(terms, list | tuple) else [terms]:
+            if out.setdefault(term, slot) != slot:
+                raise InputError(f"assign: term '{term}' stands in slots '{out[term]}' and '{slot}'; choose one")
     return solver, out
 
 
@@ -307,10 +259,10 @@ _RUN_OPTIONS = (
 
 
 def _checked(options: Mapping[str, Any]) -> dict[str, Any]:
+    own = [name for name in inspect.signature(prepare).parameters if name not in ("base", "run_options")]
     for name in options:
         if name not in _RUN_OPTIONS:
-            known = [*_RUN_OPTIONS, "solver", "oracles", "constraints", "stopping", "seed", "assign", "callback"]
-            raise InputError(f"solve has no option '{name}'; {did_you_mean(name, known)}")
+            raise InputError(f"solve has no option '{name}'; {did_you_mean(name, [*_RUN_OPTIONS, *own])}")
     return dict(options)
 
 
@@ -322,7 +274,8 @@ def _warm(x0: Any) -> Any:
 
 def _attach(run: Run, registry: Registry, verbose: bool) -> None:
     """Life-cycle hooks and observers of the plugins, as plain callables."""
-    extra = [Observer(call, every) for group in registry.call_hook("infimum_observers", run=run) for every, call in group]
+    groups = registry.call_hook("infimum_observers", run=run)
+    extra = [Observer(call, every) for group in groups for every, call in group]
     if verbose:
         from infimum.run.bar import progress_bar
 
@@ -330,32 +283,6 @@ def _attach(run: Run, registry: Registry, verbose: bool) -> None:
     run.monitor.observers = (*run.monitor.observers, *extra)
     run.started.append(lambda one: registry.call_hook("infimum_run_started", run=one))
     run.finished.append(lambda one, result: registry.call_hook("infimum_run_finished", run=one, result=result))
-
-
-def _as_list(constraints: Any) -> list[Any]:
-    if constraints is None:
-        return []
-    return list(constraints) if isinstance(constraints, list | tuple) else [constraints]
-
-
-def _free(base: str, taken: Mapping[str, Any], problem: Composite) -> str:
-    used = {*taken, *(term.name for term in problem.terms)}
-    key, k = base, 2
-    while key in used:
-        key, k = f"{base}_{k}", k + 1
-    return key
-
-
-def _as_box(bounds: Any) -> Box:
-    """SciPy's bounds: a `Bounds` object or a sequence of (lower, upper) pairs with None for no bound."""
-    lower, upper = getattr(bounds, "lb", None), getattr(bounds, "ub", None)
-    if lower is None or upper is None:
-        pairs = list(bounds)
-        if any(not isinstance(one, list | tuple) or len(one) != 2 for one in pairs):
-            raise InputError(f"bounds: expected a sequence of (lower, upper) pairs, got {bounds!r}")
-        lower = [-np.inf if one[0] is None else one[0] for one in pairs]
-        upper = [np.inf if one[1] is None else one[1] for one in pairs]
-    return Box(lower=np.asarray(lower, dtype=float), upper=np.asarray(upper, dtype=float))
 
 
 __all__ = ["Explanation", "explain", "prepare", "solve"]

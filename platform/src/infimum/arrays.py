@@ -72,7 +72,7 @@ def clip(x: Array, lower: Array | float | None, upper: Array | float | None) -> 
     if type(x) is np.ndarray:
         if lower is not None:
             x = np.maximum(x, lower)
-            return x if upper is None else np.minimum(x, upper, out=x)
+            return x if upper is None else np.minimum(x, upper, out=x if x.ndim else None)
         return x if upper is None else np.minimum(x, upper)
     if is_torch_array(x):
         # One call per bound: torch refuses a number beside a tensor.

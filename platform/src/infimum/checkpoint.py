@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+import os
+import re
+import zipfile
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -16,7 +19,8 @@ from infimum.errors import InputError
 FORMAT = 1
 _GENERATOR = "__generator__"
 _TORCH_GENERATOR = "__torch_generator__"
-_TORCH = "__torch__"
+_MARKS = ("__array__", "__float__", "__int__")
+"""Keys that `split` uses for itself."""
 
 
 def freeze(tree: Any, path: str = "state") -> Any:
@@ -27,36 +31,47 @@ def freeze(tree: Any, path: str = "state") -> Any:
     InputError
         For anything that is not dict / list / tuple / scalar / str / None / array / generator, naming its path.
     """
-    if tree is None or isinstance(tree, bool | int | float | str):
-        return tree if not isinstance(tree, np.generic) else tree.item()
     if isinstance(tree, np.generic):
-        return tree.item()
+        tree = tree.item()
+    if tree is None or isinstance(tree, bool | int | float | str):
+        return tree
     if isinstance(tree, Mapping):
         for key in tree:
-            if not isinstance(key, str):
-                raise InputError(f"{path}: keys of a state are strings, got {key!r}")
+            if not isinstance(key, str) or key in _MARKS:
+                raise InputError(f"{path}: keys of a state are strings other than {', '.join(_MARKS)}, got {key!r}")
         return {key: freeze(value, f"{path}.{key}") for key, value in tree.items()}
     if isinstance(tree, list | tuple):
         return [freeze(value, f"{path}[{k}]") for k, value in enumerate(tree)]
     if isinstance(tree, np.random.Generator):
-        return {_GENERATOR: freeze(tree.bit_generator.state, path)}
-    if arrays.is_array(tree):
+        return _freeze_generator(tree, path)
+    if arrays.is_array(tree) and not getattr(tree.dtype, "hasobject", False):
         return arrays.copy(tree)
     if type(tree).__module__.startswith("torch") and type(tree).__name__ == "Generator":
         return {_TORCH_GENERATOR: tree.get_state(), "device": str(tree.device)}
+    what = f"array of {tree.dtype}" if arrays.is_array(tree) else type(tree).__name__
     raise InputError(
-        f"{path} holds a {type(tree).__name__}; a state is made of dict, list, number, str, array and generator "
+        f"{path} holds a {what}; a state is made of dict, list, number, str, array and generator "
         "(bring dump/load or state_dict/load_state_dict for anything else)"
     )
+
+
+def _freeze_generator(rng: np.random.Generator, path: str) -> dict[str, Any]:
+    """The state of the bits, and of the seed sequence that `rng.spawn` goes on with."""
+    bits = rng.bit_generator
+    if getattr(np.random, type(bits).__name__, None) is not type(bits):
+        raise InputError(f"{path} is a generator on {type(bits).__name__}, which is none of NumPy's bit generators")
+    seeds = getattr(bits.seed_seq, "state", None)
+    return {_GENERATOR: freeze(dict(bits.state), path), "seeds": freeze(seeds, path)}
 
 
 def thaw(tree: Any) -> Any:
     """The tree that `freeze` was given, with fresh generators and copies of the arrays."""
     if isinstance(tree, Mapping):
         if _GENERATOR in tree:
-            state = tree[_GENERATOR]
-            bits = getattr(np.random, state["bit_generator"])()
-            bits.state = thaw(state)
+            state, seeds = thaw(tree[_GENERATOR]), tree["seeds"]
+            kind = getattr(np.random, state["bit_generator"])
+            bits = kind(np.random.SeedSequence(**seeds) if seeds is not None else 0)
+            bits.state = state
             return np.random.Generator(bits)
         if _TORCH_GENERATOR in tree:
             import torch
@@ -78,10 +93,9 @@ def split(tree: Any, path: str = "", out: dict[str, np.ndarray] | None = None) -
     if isinstance(tree, list):
         return [split(v, f"{path}/{k}", found)[0] for k, v in enumerate(tree)], found
     if arrays.is_array(tree):
-        key = path or "array"
-        kind = "numpy" if isinstance(tree, np.ndarray) else _TORCH
-        found[key] = np.asarray(tree if kind == "numpy" else tree.detach().cpu())
-        return {"__array__": key, "kind": kind}, found
+        key = path if re.fullmatch(r"[\w][\w./ -]*", path, re.ASCII) and path not in found else f"array {len(found)}"
+        data, found[key] = _array(tree)
+        return {"__array__": key, **data}, found
     if isinstance(tree, float) and not math.isfinite(tree):
         return {"__float__": repr(tree)}, found
     if isinstance(tree, int) and not isinstance(tree, bool) and abs(tree) > 2**53:
@@ -89,16 +103,26 @@ def split(tree: Any, path: str = "", out: dict[str, np.ndarray] | None = None) -
     return tree, found
 
 
+def _array(tree: Any) -> tuple[dict[str, str], np.ndarray]:
+    """What JSON says of an array, and the array for NumPy's format, which knows no bfloat16 and float8."""
+    if isinstance(tree, np.ndarray):
+        return {"kind": "numpy"}, tree
+    data, tree = {"kind": "torch", "device": str(tree.device)}, tree.detach().cpu()
+    try:
+        return data, tree.numpy()
+    except TypeError:
+        import torch
+
+        data["dtype"] = str(tree.dtype).rpartition(".")[2]
+        return data, tree.view(torch.uint8 if tree.element_size() == 1 else torch.int16).numpy()
+
+
 def merge(data: Any, found: Mapping[str, np.ndarray]) -> Any:
     """The tree that `split` took apart."""
     if isinstance(data, Mapping):
         if "__array__" in data:
             array = found[data["__array__"]]
-            if data["kind"] == _TORCH:
-                import torch
-
-                return torch.as_tensor(array)
-            return array
+            return array if data["kind"] == "numpy" else _tensor(data, array)
         if "__float__" in data:
             return float(data["__float__"])
         if "__int__" in data:
@@ -109,13 +133,52 @@ def merge(data: Any, found: Mapping[str, np.ndarray]) -> Any:
     return data
 
 
+def _tensor(data: Mapping[str, str], array: np.ndarray) -> Any:
+    """A tensor on the device that it came from, or on the CPU where that device is absent."""
+    import torch
+
+    tensor = torch.as_tensor(array)
+    if "dtype" in data:
+        tensor = tensor.view(getattr(torch, data["dtype"]))
+    try:
+        return tensor.to(data["device"])
+    except (RuntimeError, AssertionError):
+        return tensor
+
+
 def save_tree(folder: Path, name: str, tree: Any) -> None:
-    """Write a tree as `NAME.json` and `NAME.npz` in `folder`, which is made if it does not exist. No pickles."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Write a tree as `NAME.json` and `NAME.npz` in `folder`, which is made if it does not exist. No pickles.
+
+    A file appears whole or not at all, the JSON file last.
+
+    Raises
+    ------
+    InputError
+        If the tree holds what is no plain data; nothing is written then.
+    """
     data, found = split(freeze(tree))
-    np.savez(folder / f"{name}.npz", allow_pickle=False, **found)
-    text = json.dumps({"format": FORMAT, "data": data}, indent=1, allow_nan=False)
-    (folder / f"{name}.json").write_text(text + "\n", encoding="utf8")
+    text = json.dumps({"format": FORMAT, "data": data}, indent=1, allow_nan=False) + "\n"
+    folder.mkdir(parents=True, exist_ok=True)
+    _write(folder / f"{name}.npz", lambda file: _write_arrays(file, found))
+    _write(folder / f"{name}.json", lambda file: file.write(text.encode("utf8")))
+
+
+def _write(path: Path, fill: Callable[[BinaryIO], Any]) -> None:
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as file:
+            fill(file)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _write_arrays(file: BinaryIO, found: Mapping[str, np.ndarray]) -> None:
+    """An `npz` file. Unlike `np.savez`, this takes any name and refuses pickles in every version of NumPy."""
+    with zipfile.ZipFile(file, "w") as archive:
+        for key, array in found.items():
+            with archive.open(f"{key}.npy", "w", force_zip64=True) as entry:
+                np.lib.format.write_array(entry, array, allow_pickle=False)
 
 
 def load_tree(folder: Path, name: str) -> Any:
@@ -129,12 +192,26 @@ def load_tree(folder: Path, name: str) -> Any:
     path = folder / f"{name}.json"
     try:
         content = json.loads(path.read_text(encoding="utf8"))
-        with np.load(folder / f"{name}.npz", allow_pickle=False) as stored:
-            found = {key: stored[key] for key in stored.files}
+        if not isinstance(content, dict) or "data" not in content:
+            raise InputError(f"{path}: not a file that infimum wrote")
+        if content.get("format") != FORMAT:
+            raise InputError(f"{path}: format {content.get('format')!r}; this version of infimum reads format {FORMAT}")
+        path = folder / f"{name}.npz"
+        # Only a zip archive: `np.load` reads other formats too.
+        with zipfile.ZipFile(path) as archive:
+            found = {entry.removesuffix(".npy"): _read_array(archive, entry) for entry in archive.namelist()}
+        return merge(content["data"], found)
     except FileNotFoundError as error:
         raise InputError(f"{error.filename}: no such file; expected {name}.json and {name}.npz in {folder}") from None
-    except (ValueError, OSError) as error:
-        raise InputError(f"{path}: cannot be read ({error})") from None
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise InputError(f"{path}: format {content.get('format')!r}, this version of infimum reads format {FORMAT}")
-    return merge(content["data"], found)
+    except KeyError as error:
+        raise InputError(f"{path}: array {error} is missing; do {name}.json and {name}.npz belong together?") from None
+    except InputError:
+        raise
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+        raise InputError(f"{path}: cannot be read ({error}); is it complete?") from None
+
+
+def _read_array(archive: zipfile.ZipFile, entry: str) -> np.ndarray:
+    with archive.open(entry) as file:
+        array: np.ndarray = np.lib.format.read_array(file, allow_pickle=False)
+        return array

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from infimum.arrays import Array, all_finite, copy, describe, is_array, namespace
+import numpy as np
+
+from infimum.arrays import Array, all_finite, copy, describe, is_array, is_complex, namespace
 from infimum.errors import InputError, NonFiniteError
 from infimum.vocabulary import CAPABILITIES, counts_as
 
 INF = float("inf")
+_FLOATS = (float, np.floating)
 
 
 class Cell:
@@ -19,13 +22,25 @@ class Cell:
     totals are asked for, so that a call costs one increment.
     """
 
-    __slots__ = ("capability", "label", "last", "n", "owner")
+    __slots__ = ("before", "capability", "extended", "label", "last", "n", "owner")
 
     def __init__(self, owner: str, capability: str, label: str) -> None:
         self.owner, self.capability, self.label = owner, capability, label
         self.n = 0
         self.last: Any = None
         """What the last evaluation returned; looked at only when something is not finite."""
+        self.before: Any = None
+        """What the one before it returned: what was not finite first is to blame."""
+        self.extended = False
+        """Whether a value of +inf is one of the function's own."""
+
+    def broken(self, out: Any) -> bool:
+        """Whether a result holds NaN or inf where none may be."""
+        if not is_array(out):
+            return False
+        xp = namespace(out)
+        own = self.extended and self.capability in ("value", "values")
+        return not bool(xp.all(xp.isfinite(out) | (out == INF))) if own else not all_finite(out)
 
 
 Cells = dict[tuple[str, str], Cell]
@@ -67,10 +82,15 @@ class Counters:
         return _cell(self.monitor, owner, capability, owner)
 
     def culprit(self) -> str | None:
-        """Where a non-finite number was seen last, as a clause, or None."""
-        for cell in (*self.evaluations.values(), *self.calls.values()):
-            if is_array(cell.last) and not all_finite(cell.last):
-                return f"{cell.capability} of {cell.label} returned NaN or inf at its evaluation {cell.n}"
+        """Which evaluation was the first, of the last two of each kind, to return NaN or inf; a clause, or None."""
+        cells = (*self.evaluations.values(), *self.calls.values())
+        for cell in cells:
+            if cell.broken(cell.before):
+                last = cell.last.shape[0] if cell.capability == "values" else 1
+                return f"{_named(cell)} returned NaN or inf at its evaluation {cell.n - last}"
+        for cell in cells:
+            if cell.broken(cell.last):
+                return f"{_named(cell)} returned NaN or inf at its evaluation {cell.n}"
         return None
 
     def table(self) -> dict[str, dict[str, dict[str, int]]]:
@@ -106,10 +126,39 @@ def counting(call: Callable[..., Any], cell: Cell) -> Callable[..., Any]:
 
     def counted(*args: Any) -> Any:
         cell.n += 1
-        cell.last = out = call(*args)
+        out = call(*args)
+        cell.before, cell.last = cell.last, out
         return out
 
     return counted
+
+
+def checked(
+    call: Callable[[Array], Any], term: str, capability: str, *, extended: bool = False
+) -> Callable[[Array], float]:
+    """A user's function of a point that gives a number, uncounted, checked like a counted one.
+
+    Raises
+    ------
+    InputError, NonFiniteError
+        As in `evaluating`.
+    """
+    cell, fresh = Cell(term, capability, f"term '{term}'"), True
+
+    def measure(x: Array) -> float:
+        nonlocal fresh
+        if fresh:
+            out = _first(call, cell, (x,))
+            _check_scalar(out, cell)
+            fresh = False
+        else:
+            out = call(x)
+        value = float(out)
+        if not -INF < value < INF and not (extended and value == INF):
+            raise NonFiniteError(cell.label, capability, "NaN" if value != value else f"{value}")
+        return value
+
+    return measure
 
 
 def evaluating(
@@ -126,6 +175,7 @@ def evaluating(
     """
     known = CAPABILITIES.get(capability)
     cell = counters.evaluation(term, capability)
+    cell.extended = extended
     form = known.returns if known else None
     if known is not None and known.points is not None:
         return _batched(call, cell, known.points)
@@ -148,8 +198,12 @@ def _scalar(call: Callable[..., Any], cell: Cell, extended: bool) -> Callable[..
             fresh = False
         else:
             out = call(x)
-        if isinstance(out, float) and not -INF < out < INF and not (extended and out == INF):
-            raise NonFiniteError(cell.label, cell.capability, "NaN" if out != out else f"{out}", cell.n)
+        if isinstance(out, _FLOATS):
+            if not -INF < out < INF and not (extended and out == INF):
+                raise NonFiniteError(cell.label, cell.capability, "NaN" if out != out else f"{out}", cell.n)
+        else:
+            # Not compared here: on a device that would wait for the number.
+            cell.before, cell.last = cell.last, out
         return out
 
     return evaluate
@@ -170,8 +224,10 @@ def _pair(call: Callable[..., Any], cell: Cell, extended: bool) -> Callable[...,
             fresh = False
         else:
             out = call(x)
-        value, cell.last = out
-        if isinstance(value, float) and not -INF < value < INF and not (extended and value == INF):
+        value, slope = out
+        cell.before, cell.last = cell.last, slope
+        if isinstance(value, _FLOATS) and not -INF < value < INF and not (extended and value == INF):
+            cell.last = None
             raise NonFiniteError(cell.label, "value", "NaN" if value != value else f"{value}", cell.n)
         return out
 
@@ -191,7 +247,7 @@ def _plain(call: Callable[..., Any], cell: Cell, check: bool) -> Callable[..., A
             fresh = False
         else:
             out = call(*args)
-        cell.last = out
+        cell.before, cell.last = cell.last, out
         return out
 
     return evaluate
@@ -204,7 +260,7 @@ def _batched(call: Callable[..., Any], cell: Cell, points: Callable[[Any], int])
         out = call(points_in)
         if not is_array(out) or tuple(out.shape) != (m,):
             raise InputError(f"{_named(cell)} must return shape ({m},) for {m} points, got {describe(out)}")
-        cell.last = out
+        cell.before, cell.last = cell.last, out
         return out
 
     return evaluate
@@ -233,7 +289,7 @@ def _same(one: Array, other: Array) -> bool:
 
 
 def _check_scalar(out: Any, cell: Cell) -> None:
-    if isinstance(out, complex):
+    if isinstance(out, complex) or (is_array(out) and is_complex(out)):
         raise InputError(f"{_named(cell)} returned a complex number, {out}; expected a real one")
     if isinstance(out, float | int) or (is_array(out) and out.ndim == 0):
         return

@@ -42,9 +42,10 @@ class PluginError(InfimumError):
 class NonFiniteError(InfimumError):
     """A function or an oracle returned NaN, or inf where inf is not allowed. The run loop turns it into a status."""
 
-    def __init__(self, what: str, capability: str, kind: str, count: int) -> None:
+    def __init__(self, what: str, capability: str, kind: str, count: int | None = None) -> None:
         self.what, self.capability, self.kind, self.count = what, capability, kind, count
-        super().__init__(f"{capability} of {what} returned {kind} at its evaluation {count}")
+        where = "" if count is None else f" at its evaluation {count}"
+        super().__init__(f"{capability} of {what} returned {kind}{where}")
 
 
 class InfimumWarning(UserWarning):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from infimum.errors import InfimumError, PlanError
+from infimum.errors import InfimumError
 from infimum.exactness import Exactness
 from infimum.oracle import Oracle
 from infimum.plan.match import Choice
@@ -84,7 +84,8 @@ class Explanation:
 def _lines(row: Row) -> list[str]:
     if row.plan is None:
         first, *rest = row.reason.splitlines()
-        return [f"  {row.solver}", f"      {first}", *(f"    {line}" for line in rest)]
+        named = first if first.startswith(row.solver) else f"{row.solver}: {first}"
+        return [f"  {named}", *(f"    {line}" for line in rest)]
     oracles = [f"{one.term}: {one.oracle} ({one.exactness})" for one in row.plan.placements if one.oracle]
     by = f"  with {', '.join(oracles)}" if oracles else ""
     return [f"  {row.solver:<32} {row.plan.exactness}{by}", *(f"      {one}" for one in row.plan.placements)]
@@ -126,14 +127,12 @@ def _row(
         plan = make_plan(problem, solver, solver_name=name, oracles=oracles, installed=installed)
         return Row(name, "with oracles" if plan.oracles else "as it is", plan, "", component.summary)
     except InfimumError as error:
-        refusal = error
-    if isinstance(refusal, PlanError):
-        try:
-            plan = make_plan(problem, solver, solver_name=name, oracles=oracles, allowed=installed)
-            return Row(name, "with oracles", plan, "", component.summary)
-        except InfimumError:
-            pass
-    return Row(name, "cannot", None, str(refusal), component.summary)
+        refused = error
+    try:
+        plan = make_plan(problem, solver, solver_name=name, oracles=oracles, allowed=installed)
+    except InfimumError:
+        return Row(name, "cannot", None, str(refused), component.summary)
+    return Row(name, "with oracles", plan, "", component.summary)
 
 
 def installed_oracles(registry: Registry) -> list[Choice]:
@@ -149,17 +148,27 @@ def installed_oracles(registry: Registry) -> list[Choice]:
     return sorted(out, key=lambda one: (one.oracle.exactness, one.name))
 
 
-def able(problem: Problem, registry: Registry, *, but: str = "") -> list[str]:
-    """Names of the installed solvers that take `problem` as it is, most exact and least idle first."""
-    found: list[tuple[Exactness, int, str]] = []
+def able(
+    problem: Problem,
+    registry: Registry,
+    *,
+    oracles: Mapping[str, Choice] | None = None,
+    allowed: Sequence[Choice] = (),
+    but: str = "",
+) -> list[str]:
+    """Names of the installed solvers that take `problem`, without further ado or with the given oracles.
+
+    Fewest oracles first, then most exact, then fewest empty slots.
+    """
+    found: list[tuple[int, Exactness, int, str]] = []
     for component in registry.components("solver"):
         if component.name == but:
             continue
         try:
             solver: Solver = build(component.name, "solver", registry=registry).instance
-            plan = make_plan(problem, solver, solver_name=component.name)
+            plan = make_plan(problem, solver, solver_name=component.name, oracles=oracles, allowed=allowed)
         except InfimumError:
             continue
         idle = sum(1 for slot in plan.slots if not plan.assignment.terms[slot.name])
-        found.append((plan.exactness, idle, component.name))
-    return [name for _, _, name in sorted(found)]
+        found.append((plan.oracles, plan.exactness, idle, component.name))
+    return [name for *_, name in sorted(found)]

@@ -6,6 +6,7 @@ import html
 import platform
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,9 +15,10 @@ from infimum import arrays
 from infimum.checkpoint import load_tree, save_tree
 from infimum.errors import InputError
 from infimum.problem import Problem
+from infimum.run.stop import dump_reasons, load_reasons
 from infimum.status import Status
 from infimum.stopping.base import Reason
-from infimum.trace import Trace
+from infimum.trace import Trace, number, scalars
 
 if TYPE_CHECKING:
     from infimum.run.run import Run
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 _FILE = "result"
 
 
-@dataclass
+@dataclass(eq=False)
 class Result:
     """The outcome of a run, in the user's sense and form.
 
@@ -167,30 +169,35 @@ class Result:
             If `folder` already holds a result, or `x` is no plain data.
         """
         folder = Path(folder)
-        if (folder / f"{_FILE}.json").exists():
-            raise InputError(f"{folder} already holds a result; choose another folder")
+        for suffix in ("json", "npz"):
+            if (folder / f"{_FILE}.{suffix}").exists():
+                raise InputError(f"{folder} already holds a {_FILE}.{suffix}; choose another folder")
         tree = {name: getattr(self, name) for name in _PLAIN}
         if self.dump is not None:
             tree["x"], tree["best_x"] = self.dump(self.x), None if self.best_x is None else self.dump(self.best_x)
         tree["status"] = str(self.status)
-        tree["fired"] = [
-            {"rule": one.rule, "status": str(one.status), "message": one.message, "values": dict(one.values)}
-            for one in self.fired
-        ]
+        tree["fired"] = dump_reasons(self.fired)
         tree["trace"] = None if self.trace is None else dict(self.trace)
         save_tree(folder, _FILE, tree)
         return folder
 
     @classmethod
     def load(cls, folder: str | Path) -> Result:
-        """Read what `save` wrote."""
+        """Read what `save` wrote. Points that are no arrays come back as the plain data that they were saved as.
+
+        Raises
+        ------
+        InputError
+            If there is no result in `folder`, or it is damaged or of another version.
+        """
         tree = load_tree(Path(folder), _FILE)
-        fired = tuple(
-            Reason(one["rule"], Status(one["status"]), one["message"], one["values"]) for one in tree.pop("fired")
-        )
-        trace = tree.pop("trace")
-        status = Status(tree.pop("status"))
-        return cls(**tree, status=status, fired=fired, trace=None if trace is None else Trace(trace))
+        try:
+            fired = load_reasons(tree.pop("fired"))
+            trace = tree.pop("trace")
+            status = Status(tree.pop("status"))
+            return cls(**tree, status=status, fired=fired, trace=None if trace is None else Trace(trace))
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise InputError(f"{Path(folder) / _FILE}.json holds no result of this version ({error})") from None
 
 
 _PLAIN = (
@@ -227,12 +234,12 @@ def make_result(run: Run) -> Result:
     unpack = problem.unpack if run.solver.maps_points else (lambda x: x)
     ranked = problem.merit is not None and best.iteration >= 0
     table = run.counters.table()
-    metrics = {k: float(v) for k, v in run.metrics.items() if isinstance(v, int | float)}
+    metrics = scalars(run.metrics)
     return Result(
         x=None if point is None else unpack(problem.copy(point) if run.solver.maps_points else point),
         best_x=unpack(problem.copy(best.point)) if ranked and best.point is not None else None,
         value=metrics.get(problem.merit) if problem.merit is not None else None,
-        best_value=sign * best.value if ranked else None,
+        best_value=sign * number(best.value) if ranked else None,
         violation=metrics.get("violation"),
         status=stop.status if stop is not None else Status.interrupted,
         message=stop.message if stop is not None else "the run was advanced by hand and has not stopped",
@@ -258,16 +265,18 @@ def make_result(run: Run) -> Result:
 
 def versions(*modules: str) -> dict[str, str]:
     """Versions of Python, of infimum and NumPy, and of the distributions that hold `modules`."""
-    out = {"python": platform.python_version()}
-    wanted = {"infimum", "numpy"}
-    for module in modules:
-        wanted |= {module.partition(".")[0].replace("_", "-")}
-    for name in sorted(wanted):
-        try:
-            out[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return out
+    wanted = {"infimum", "numpy", *(module.partition(".")[0].replace("_", "-") for module in modules)}
+    found = {name: _version(name) for name in sorted(wanted)}
+    return {"python": platform.python_version()} | {name: one for name, one in found.items() if one is not None}
+
+
+@cache
+def _version(name: str) -> str | None:
+    """Kept for the process: reading a distribution's metadata takes longer than many a run."""
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
 
 
 def _counts(table: Mapping[str, Mapping[str, int]]) -> str:

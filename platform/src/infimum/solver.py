@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 
+from infimum.errors import InputError
 from infimum.exactness import Exactness
 from infimum.functions.base import Zero
 from infimum.oracle import Resume
+from infimum.problem.base import Problem, Term
 
 
 class Ticker(Protocol):
     """What a driven loop reports to, once per iteration; a stop that comes back must end it."""
 
     def tick(self, metrics: Mapping[str, Any], point: Any = None) -> Any: ...
-    def finish(self, status: Any, message: str) -> None: ...
+    def poll(self) -> Any: ...
+    def seen(self, metrics: Mapping[str, Any], point: Any) -> None: ...
+    def note(self, text: str) -> None: ...
+    def finish(
+        self, status: Any, message: str, metrics: Mapping[str, Any] | None = None, point: Any = None
+    ) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +39,15 @@ class Slot:
     needs : tuple of str
         Capabilities that what stands here must have.
     wants : tuple of str
-        Capabilities that the solver uses where they come without an oracle (ask `part.offers(name)`).
+        Capabilities that the solver uses where they come along (ask `part.offers(name)`): from the function, or from
+        an oracle that stands here for the needs. No oracle is ever chosen for them.
     at_least, at_most : int, int or None
-        How many terms the slot takes; None means any number. Terms on disjoint blocks count as one.
+        How many terms the slot takes; None means any number. Terms on disjoint blocks that are joined count as one.
     each : bool
         False: the terms are joined (summed, or separable on disjoint blocks) into one part. True: a tuple of parts.
     takes_map : bool
-        True: a term f∘A stands here as f with `map(x)`, `adjoint(y)` and `norm` beside it. False: as f∘A.
+        True: a term f∘A stands here as f with `map(x)`, `adjoint(y)` and `norm` beside it. False: as f∘A. What is
+        joined has no map: such a slot has `each`, or takes at most one term.
     accepts : Exactness
         The worst exactness that the solver can live with.
     empty : object
@@ -54,6 +63,18 @@ class Slot:
     takes_map: bool = False
     accepts: Exactness = Exactness.stochastic
     empty: Any = field(default_factory=Zero)
+
+    def __post_init__(self) -> None:
+        if not self.needs:
+            raise InputError(f"slot '{self.name}' needs nothing; name at least one capability")
+        if self.at_least < 0 or (self.at_most is not None and self.at_most < max(1, self.at_least)):
+            raise InputError(f"slot '{self.name}': at_least={self.at_least}, at_most={self.at_most} admit no term")
+        if self.takes_map and not self.each and self.at_most != 1:
+            raise InputError(f"slot '{self.name}' takes maps, which sums do not have: set each=True or at_most=1")
+
+    def count(self, problem: Problem, terms: Sequence[Term]) -> int:
+        """How many of the terms that it takes these are."""
+        return len(terms) if self.each or self.takes_map else problem.units(terms)
 
 
 def _not_from_state(state: Any) -> None:
@@ -90,6 +111,9 @@ class Solver:
     inplace: ClassVar[bool] = False
     """True when `step` returns the same object; the host then copies what it keeps."""
     resume: ClassVar[Resume] = "exact"
+    stops: ClassVar[Literal["evaluation", "iteration", "never"]] = "iteration"
+    """Where a run can end: limits also between two evaluations, everything at the end of an iteration, or only where
+    the solver's own loop ends by itself."""
     maps_points: ClassVar[bool] = True
     """False for a solver whose solution is no point of the problem (a policy, a model)."""
 

@@ -8,8 +8,28 @@ from typing import Any
 
 import numpy as np
 
+from infimum.errors import InputError
+
 NAN = math.nan
 DEFAULT_ROWS = 4096
+BLOCK = 64
+"""Rows after which one is looked at: objects that are no scalars must not pile up."""
+
+
+def number(value: Any) -> float:
+    """A metric as a float: NaN for None, and for an object that is no scalar (a posterior, an array)."""
+    return float(value) if _is_scalar(value) else NAN
+
+
+def _is_scalar(value: Any) -> bool:
+    if isinstance(value, int | float):
+        return True
+    return getattr(value, "ndim", None) == 0 and getattr(getattr(value, "dtype", None), "kind", "f") in "fiub"
+
+
+def scalars(metrics: Mapping[str, Any]) -> dict[str, float]:
+    """Those metrics that are scalars, as floats; others, and those that are not known, are left out."""
+    return {name: number(one) for name, one in metrics.items() if one is not None and _is_scalar(one)}
 
 
 class Recorder:
@@ -32,36 +52,57 @@ class Recorder:
         self.stride = 1
         self.due = 0
         """Number of the next check to record."""
-        self._rows: list[Sequence[float | None]] = []
+        self._rows: list[Sequence[Any]] = []
 
-    def add(self, check: int, row: Sequence[float | None]) -> None:
+    def add(self, check: int, row: Sequence[Any]) -> None:
         """Record check number `check`, which must be `due`; numbers start at 0 and grow by one."""
         rows = self._rows
         rows.append(row)
         self.due = check + self.stride
+        if not len(rows) % BLOCK and not all(one is None or isinstance(one, int | float) for one in row):
+            rows[-BLOCK:] = [_numbers(one) for one in rows[-BLOCK:]]
         if len(rows) > self.max_rows:
             self._rows = rows[::2]
             self.stride *= 2
             self.due = len(self._rows) * self.stride
 
-    def amend(self, row: Sequence[float | None]) -> None:
+    def amend(self, row: Sequence[Any]) -> None:
         """Replace the last recorded row if it is of the same iteration."""
         if self._rows and self._rows[-1][0] == row[0]:
             self._rows[-1] = row
 
-    def finish(self, extra: Sequence[Sequence[float | None]]) -> Trace:
+    def finish(self, extra: Sequence[Sequence[Any]]) -> Trace:
         """The trace, with further rows (the last, the best) put in their places by iteration."""
         rows = {row[0]: row for row in extra} | {row[0]: row for row in self._rows}
-        table = np.asarray([rows[iteration] for iteration in sorted(rows)], dtype=float).reshape(-1, len(self.names))
+        table = self._table([rows[iteration] for iteration in sorted(rows)])
         return Trace({name: table[:, k].copy() for k, name in enumerate(self.names)})
 
+    def _table(self, rows: Sequence[Sequence[Any]]) -> np.ndarray:
+        return np.array([_numbers(row) for row in rows], dtype=float).reshape(-1, len(self.names))
+
     def state_dict(self) -> dict[str, Any]:
-        table = np.asarray(self._rows, dtype=float).reshape(-1, len(self.names))
-        return {"rows": table, "stride": self.stride, "due": self.due}
+        rows = self._table(self._rows)
+        return {"names": list(self.names), "rows": rows, "stride": self.stride, "due": self.due}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on with saved rows.
+
+        Raises
+        ------
+        InputError
+            If they are of other columns.
+        """
+        if list(state["names"]) != list(self.names):
+            raise InputError(
+                f"the saved trace has the columns {', '.join(state['names'])}; this one has {', '.join(self.names)}; "
+                "record the same metrics"
+            )
         self._rows = [list(row) for row in state["rows"].tolist()]
         self.stride, self.due = int(state["stride"]), int(state["due"])
+
+
+def _numbers(row: Sequence[Any]) -> list[float]:
+    return [number(one) for one in row]
 
 
 class Trace(Mapping[str, np.ndarray]):

@@ -63,6 +63,9 @@ CAPABILITIES: dict[str, Capability] = {
     "tangent": Capability("tangent(x, g) -> g projected on the tangent space at x", ("tangent",), returns="like x"),
     "step": Capability("step(x, d) -> feasible update from x along d, stateless", ("step",), returns="like x"),
     "bounds": Capability("bounds(x) -> (lower, upper) arrays like x", ("bounds",)),
+    "rows": Capability("rows(x) -> (A, lower, upper) of the set lower <= A x <= upper", ("rows",)),
+    "coefficients": Capability("coefficients(x) -> (c, r) of the function <c, x> + r", ("coefficients",)),
+    "linear_system": Capability("linear_system(x) -> (A, b) of the residual A x - b", ("linear_system",)),
 }
 
 

@@ -87,17 +87,20 @@ def test_gradient_descent_on_a_diagonal_quadratic_follows_its_closed_form():
         assert state.value is None
 
 
-@pytest.mark.parametrize("pair", [True, False])
-def test_gradient_descent_records_value_and_gradient_of_the_reported_point(pair):
-    offered = {"value": lambda x: float(x @ x), "gradient": lambda x: 2 * x}
-    if pair:
-        offered["value_and_gradient"] = lambda x: (float(x @ x), 2 * x)
-    part = Part(2.0, **offered)
+def test_gradient_descent_records_value_and_gradient_of_the_reported_point():
+    part = Part(2.0, value_and_gradient=lambda x: (float(x @ x), 2 * x), gradient=lambda x: 2 * x)
     states = iterate(GradientDescent(step=0.2), SimpleNamespace(smooth=part), np.array([3.0, 4.0]), 5)
     for state in states:
         assert GradientDescent.metrics["value"].get(state) == pytest.approx(float(state.x @ state.x), rel=1e-14)
         np.testing.assert_array_equal(state.gradient, 2 * state.x)
-    assert part.asked == (["value_and_gradient"] * 6 if pair else ["value", "gradient"] * 6)
+    assert part.asked == ["value_and_gradient"] * 6
+
+
+def test_gradient_descent_asks_for_the_gradient_alone_where_values_come_apart():
+    part = Part(2.0, gradient=lambda x: 2 * x)
+    states = iterate(GradientDescent(step=0.2), SimpleNamespace(smooth=part), np.array([3.0, 4.0]), 5)
+    assert [GradientDescent.metrics["value"].get(state) for state in states] == [None] * 6
+    assert part.asked == ["gradient"] * 6
 
 
 def test_auto_step_is_one_over_lipschitz_and_one_for_a_linear_function():
@@ -141,7 +144,7 @@ def test_accelerated_steps_have_the_smaller_bound():
 
 
 def test_options_are_shown_as_they_are_given():
-    assert repr(GradientDescent(step=0.5)) == "GradientDescent(step=0.5)"
+    assert repr(GradientDescent(step=0.5)) == "GradientDescent(step=0.5, backtracking=False)"
     assert repr(DouglasRachford()) == "DouglasRachford(step='auto', relaxation=1.0)"
     assert GradientDescent(step=0.5) == GradientDescent(step=0.5) != GradientDescent()
 
@@ -220,8 +223,9 @@ def test_grad_norm_certifies_the_distance_of_the_subdifferential(acceleration):
 
 
 def test_only_acceleration_refuses_a_stochastic_prox():
-    accepts = [ProximalGradient(acceleration=on).slots()[1].accepts for on in (False, True)]
-    assert accepts == [Exactness.stochastic, Exactness.approximate]
+    for slot in (0, 1):
+        accepts = [ProximalGradient(acceleration=on).slots()[slot].accepts for on in (False, True)]
+        assert accepts == [Exactness.stochastic, Exactness.approximate]
 
 
 # Douglas–Rachford.
@@ -243,7 +247,19 @@ def test_douglas_rachford_reports_x_and_starts_at_the_start():
         z = z + 1.5 * (y - x)
         np.testing.assert_allclose(solver.solution(state), x, rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(state.z, z, rtol=1e-9, atol=1e-12)
-        assert DouglasRachford.metrics["residual"].get(state) == pytest.approx(np.linalg.norm(y - x), rel=1e-9)
+        assert DouglasRachford.metrics["residual"].get(state) == pytest.approx(np.linalg.norm(y - x) / t, rel=1e-9)
+
+
+def test_the_residual_of_douglas_rachford_does_not_shrink_with_the_step():
+    """A short step keeps x and y together and a long one the subgradient small, far from any solution."""
+    a, b = np.array([0.0, 0.0]), np.array([3.0, 4.0])
+    for step in (1e-9, 1e9):
+        parts = SimpleNamespace(
+            first=Part(prox=lambda v, t: (v + t * a) / (1 + t)), second=Part(prox=lambda v, t: (v + t * b) / (1 + t))
+        )
+        state = iterate(DouglasRachford(step=step), parts, np.array([10.0, 10.0]), 1)[-1]
+        assert np.linalg.norm(2 * state.x - a - b) > 1
+        assert DouglasRachford.metrics["residual"].get(state) > 1
 
 
 def test_douglas_rachford_auto_step_is_the_declared_curvature_else_one():
@@ -256,36 +272,6 @@ def test_douglas_rachford_auto_step_is_the_declared_curvature_else_one():
 def test_douglas_rachford_refuses_a_relaxation_outside_its_range(relaxation):
     with pytest.raises(InputError, match=rf"relaxation={relaxation!r}; expected a number above 0 and below 2"):
         DouglasRachford(relaxation=relaxation)
-
-
-# Optima.
-
-
-@pytest.mark.parametrize(
-    ("solver", "steps"),
-    [
-        (ProximalGradient(), 1500),
-        (ProximalGradient(acceleration=True), 1000),
-        (ProximalGradient(acceleration=True, restart=True), 400),
-        (DouglasRachford(), 400),
-        (DouglasRachford(relaxation=1.8), 400),
-    ],
-    ids=repr,
-)
-def test_the_lasso_reaches_the_optimum_of_cvxpy(solver, steps):
-    cp = pytest.importorskip("cvxpy")
-    A, b = lasso_data()
-    x = cp.Variable(12)
-    problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(A @ x - b) + 3.0 * cp.norm1(x)))
-    optimum = problem.solve(solver="CLARABEL", tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
-    f, g = least_squares(A, b), Part(prox=lambda v, t: soft(v, 3.0 * t))
-    parts = SimpleNamespace(smooth=f, rest=g, first=f, second=g)
-    last = iterate(solver, parts, np.zeros(12), steps)[-1]
-    x = solver.solution(last)
-    value = 0.5 * float((A @ x - b) @ (A @ x - b)) + 3.0 * np.abs(x).sum()
-    assert abs(value - optimum) <= 1e-6 * max(1.0, abs(optimum))
-    (metric,) = solver.metrics.values()
-    assert metric.get(last) < 1e-4
 
 
 def test_douglas_rachford_finds_a_point_in_two_sets():
@@ -321,19 +307,6 @@ def both_parts(target):
 
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=repr)
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_torch_takes_the_same_steps_as_numpy_and_the_dtype_stays(solver, dtype):
-    torch = pytest.importorskip("torch")
-    target = np.array([[1.0, -2.0], [0.05, 3.0]], dtype=dtype)
-    x0 = np.full((2, 2), 0.5, dtype=dtype)
-    ours = iterate(solver, both_parts(target), x0, 15)[-1].x
-    theirs = iterate(solver, both_parts(torch.as_tensor(target)), torch.as_tensor(x0.copy()), 15)[-1].x
-    assert ours.dtype == dtype
-    assert str(theirs.dtype) == f"torch.{dtype}"
-    np.testing.assert_allclose(ours, theirs.numpy(), rtol=1e-5 if dtype == "float32" else 1e-13, atol=1e-7)
-
-
-@pytest.mark.parametrize("solver", SOLVERS, ids=repr)
 def test_steps_change_nothing_in_place_and_states_survive_a_dump(solver):
     target = np.array([1.0, -2.0, 0.05])
     parts = both_parts(target)
@@ -344,7 +317,7 @@ def test_steps_change_nothing_in_place_and_states_survive_a_dump(solver):
         new = solver.step(parts, state)
         for key, value in solver.dump(state).items():
             np.testing.assert_array_equal(value, before[key])
-        again = solver.step(parts, solver.load(solver.dump(state)))
+        again = solver.step(parts, solver.load(solver.dump(state), x0))
         np.testing.assert_array_equal(solver.solution(new), solver.solution(again))
         state = new
     np.testing.assert_array_equal(x0, np.zeros(3))
@@ -356,17 +329,6 @@ def test_steps_change_nothing_in_place_and_states_survive_a_dump(solver):
 def lasso():
     A, b = lasso_data()
     return infimum.Composite({"loss": LeastSquares(A, b), "penalty": 0.3 * L1()})
-
-
-@pytest.mark.parametrize("solver", SOLVERS[1:], ids=repr)
-def test_a_run_rebuilt_from_its_state_goes_on_bit_for_bit(solver):
-    problem = lasso()
-    whole = infimum.prepare(problem, solver=solver, stopping="max_iter(60)", seed=1).solve()
-    first = infimum.prepare(problem, solver=solver, stopping="max_iter(60)", seed=1)
-    first.advance(23)
-    second = infimum.prepare(problem, solver=solver, stopping="max_iter(60)", seed=1)
-    second.load_state_dict(first.state_dict())
-    np.testing.assert_array_equal(second.solve().x, whole.x)
 
 
 def test_names_and_options_build_the_same_solver():

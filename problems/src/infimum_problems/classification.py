@@ -1,13 +1,15 @@
-"""Sparse logistic regression."""
+"""Classification: sparse logistic regression, the dual of the support vector machine."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
-from annotated_types import Ge
+from annotated_types import Ge, Gt
 
-from infimum.functions import L1, Logistic
+from infimum.constraints import Affine, Box
+from infimum.errors import InputError
+from infimum.functions import L1, Logistic, Quadratic
 from infimum.problem import Composite
 from infimum_problems.data import Data, check_penalty, load, signs, standardized
 
@@ -48,3 +50,66 @@ def sparse_logistic(
     if intercept:
         A, weights = np.column_stack([A, np.ones(len(y))]), np.append(weights, 0.0)
     return Composite({"loss": Logistic(A, y), "penalty": L1(penalty * weights)}, name="sparse logistic regression")
+
+
+def svm_dual(
+    data: Data = "breast_cancer",
+    C: Annotated[float, Gt(0)] = 1.0,
+    kernel: Literal["rbf", "linear"] = "rbf",
+    gamma: Annotated[float, Gt(0)] | None = None,
+) -> Composite:
+    """The dual of the support vector machine: minimize `a^T Q a / 2 - sum(a)` over `0 <= a <= C`, `<y, a> = 0`.
+
+    `Q_ij = y_i y_j k(x_i, x_j)` with the kernel `exp(-gamma ||x - z||^2)` or `<x, z>`. The features are standardized
+    (mean 0, standard deviation 1). breast_cancer is the Wisconsin diagnostic set of 569 tumors and 30 measurements
+    (Street, Wolberg, Mangasarian, 1993), as shipped with scikit-learn, whose `SVC(C=C, kernel=kernel, gamma=gamma)`
+    solves the same problem.
+
+    Parameters
+    ----------
+    data : {"breast_cancer", "diabetes"} or mapping, default "breast_cancer"
+        A data set that comes with scikit-learn, or your own: `{file: X.csv, target: column}`. The target must have two
+        different values, numbers or text; the larger one in sorted order is +1.
+    C : float, default 1.0
+        Upper bound of every multiplier: the weight of the hinge loss of one sample.
+    kernel : {"rbf", "linear"}, default "rbf"
+    gamma : float, optional
+        Of the kernel "rbf". None means 1 / d for d features.
+
+    Returns
+    -------
+    Composite
+        Term `dual` (gradient, prox), constraints `box` and `balance` (project); a has shape (n,), one multiplier a
+        sample.
+
+    Raises
+    ------
+    InputError
+        For data that cannot be used, or C or gamma not positive and finite.
+    """
+    what = "problems.svm_dual"
+    for name, number in (("C", C), ("gamma", 1.0 if gamma is None else gamma)):
+        if not 0 < number < float("inf"):
+            raise InputError(f"{what}: {name}={number!r}; expected a finite number > 0")
+    features, target = load(data)
+    y, X = signs(target, what), standardized(features)
+    Q = (y[:, None] * y) * _kernel(X, kernel, gamma)
+    n = len(y)
+    return Composite(
+        {"dual": Quadratic(Q, -np.ones(n), convex=True)},
+        constraints={"box": Box(lower=0.0, upper=C), "balance": Affine(y[None, :], np.zeros(1))},
+        name="SVM dual",
+    )
+
+
+def _kernel(X: np.ndarray, kernel: str, gamma: float | None) -> np.ndarray:
+    """The symmetric matrix of `k(x_i, x_j)`."""
+    gram = X @ X.T
+    gram = 0.5 * (gram + gram.T)
+    if kernel == "linear":
+        return gram
+    if kernel != "rbf":
+        raise InputError(f"problems.svm_dual: kernel={kernel!r}; expected 'rbf' or 'linear'")
+    square = np.diag(gram)
+    distance = np.maximum(square[:, None] + square - 2.0 * gram, 0.0)
+    return np.exp(-(1.0 / X.shape[1] if gamma is None else gamma) * distance)

@@ -10,7 +10,10 @@ import numpy as np
 
 from infimum.errors import InputError, did_you_mean
 
-Data = Literal["breast_cancer", "diabetes"] | dict[str, str | int]
+Own = dict[str, str | int]
+"""The user's own data: `file`, and which of its columns or arrays."""
+
+Data = Literal["breast_cancer", "diabetes"] | Own
 """A data set that comes with scikit-learn, or the user's own: `{"file": path, "target": column}`.
 
 The file is CSV, NPY or NPZ. The first line of a CSV file is a header when none of its cells is a number. `target` is a
@@ -19,7 +22,7 @@ array holds the features. All other columns are features.
 """
 
 
-def load(data: Data, base: str | Path | None = None) -> tuple[np.ndarray, np.ndarray]:
+def load(data: Data) -> tuple[np.ndarray, np.ndarray]:
     """Features, shape (n, d), and target, shape (n,), of numbers or (from a CSV file) of text labels.
 
     Raises
@@ -29,23 +32,82 @@ def load(data: Data, base: str | Path | None = None) -> tuple[np.ndarray, np.nda
     """
     if isinstance(data, str):
         return _bundled(data)
-    file, target = data.get("file"), data.get("target")
-    if set(data) != {"file", "target"} or not isinstance(file, str) or target is None:
-        raise InputError(f"data={data!r}; expected {{file: X.csv, target: column name or number}}")
-    path = Path(base or ".") / Path(file).expanduser()
+    path = locate(data, ("file", "target"), ("file", "target"), "{file: X.csv, target: column name or number}")
+    file, target = str(data["file"]), data["target"]
+    readers = {".csv": _read_csv, ".npy": _read_npy, ".npz": _read_npz}
+    features, chosen = readers[_format(path, file)](path, file, target)
+    if 0 in features.shape:
+        n, d = features.shape
+        raise InputError(f"data file '{file}' is empty: {n} rows and {d} features beside the target")
+    return features, chosen
+
+
+def load_matrix(data: Own, more: tuple[str, ...] = ()) -> np.ndarray:
+    """The whole table of a file, shape (n, d): `{"file": path}`, with `"key"` for an NPZ file of several arrays.
+
+    Messages name the formats in `more` too.
+    """
+    path = locate(data, ("file", "key"), ("file",), "{file: X.csv}")
+    file, key = str(data["file"]), data.get("key")
+    if _format(path, file, more) == ".csv":
+        names, rows = _rows(path, file)
+        labels = names or [str(i) for i in range(len(rows[0][1]))] if rows else []
+        table = np.array([[_cell(cell, file, line, labels[j]) for j, cell in enumerate(row)] for line, row in rows])
+    else:
+        stored = _arrays(path, file)
+        table = _table(stored if isinstance(stored, np.ndarray) else _member(stored, key, file), file)
+    if not table.size:
+        raise InputError(f"data file '{file}' is empty")
+    return table
+
+
+def load_column(data: Own) -> np.ndarray:
+    """One column of numbers of a file, shape (n,): `{"file": path, "target": column}`.
+
+    `target` may be left out where the file holds a single column or array.
+    """
+    path = locate(data, ("file", "target"), ("file",), "{file: X.csv, target: column name or number}")
+    file, target = str(data["file"]), data.get("target")
+    if _format(path, file) == ".csv":
+        _, column = _read_csv(path, file, 0 if target is None else target, alone=target is None)
+        if column.dtype.kind != "f":
+            raise InputError(f"data file '{file}': the column holds text, such as {str(column[0])!r}; expected numbers")
+        return column
+    stored = _arrays(path, file)
+    if isinstance(stored, dict):
+        whole = isinstance(target, int) and len(stored) == 1
+        stored, target = _member(stored, None if whole else target, file), target if whole else None
+    table = _table(stored[:, None] if stored.ndim == 1 else stored, file)
+    if target is None and table.shape[1] != 1:
+        raise InputError(f"data file '{file}' holds {table.shape[1]} columns; choose one with target:")
+    return table[:, _column(target or 0, [], table.shape[1], file)]
+
+
+def locate(data: Own, keys: tuple[str, ...], required: tuple[str, ...], expected: str) -> Path:
+    """The path of the user's file.
+
+    Raises
+    ------
+    InputError
+        Unless `data` has the `required` ones of the `keys` and no others, and the file is there.
+    """
+    file = data.get("file")
+    if not set(required) <= set(data) <= set(keys) or None in data.values() or not isinstance(file, str):
+        raise InputError(f"data={data!r}; expected {expected}")
+    path = Path(file).expanduser()
     if not path.is_file():
         where = path.parent.resolve()
         there = sorted(one.name for one in where.iterdir() if one.is_file()) if where.is_dir() else []
         hint = did_you_mean(path.name, there[:20]) if there else "that folder has no files"
         raise InputError(f"data file '{file}' is not in {where}; {hint}")
-    readers = {".csv": _read_csv, ".npy": _read_npy, ".npz": _read_npz}
-    if path.suffix.lower() not in readers:
-        raise InputError(f"data file '{file}' ends in '{path.suffix}'; expected one of {', '.join(readers)}")
-    features, chosen = readers[path.suffix.lower()](path, file, target)
-    if 0 in features.shape:
-        n, d = features.shape
-        raise InputError(f"data file '{file}' is empty: {n} rows and {d} features beside the target")
-    return features, chosen
+    return path
+
+
+def _format(path: Path, name: str, more: tuple[str, ...] = ()) -> str:
+    known = (".csv", ".npy", ".npz")
+    if path.suffix.lower() not in known:
+        raise InputError(f"data file '{name}' ends in '{path.suffix}'; expected one of {', '.join((*known, *more))}")
+    return path.suffix.lower()
 
 
 def check_penalty(penalty: float, what: str) -> None:
@@ -89,23 +151,35 @@ def _bundled(name: str) -> tuple[np.ndarray, np.ndarray]:
     return np.asarray(features, dtype=float), np.asarray(target, dtype=float)
 
 
-def _read_csv(path: Path, name: str, target: str | int) -> tuple[np.ndarray, np.ndarray]:
-    text = path.read_text(encoding="utf-8-sig")
+def _rows(path: Path, name: str) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    """Column names (none without a header) and the other rows, each with its line and of the same length."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"data file '{name}' cannot be read: {error}") from None
     first = text.partition("\n")[0]
     delimiter = max(",;\t", key=first.count)
     reader = csv.reader(text.splitlines(), delimiter=delimiter, skipinitialspace=True)
     rows = [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
     if not rows:
         raise InputError(f"data file '{name}' is empty")
+    width = len(rows[0][1])
     names = [cell.strip() for cell in rows[0][1]]
     if any(_number(cell) is not None for cell in names):
         names = []
     else:
         rows = rows[1:]
-    width = len(names) or len(rows[0][1])
     for line, row in rows:
         if len(row) != width:
             raise InputError(f"data file '{name}', line {line}: {len(row)} cells; expected {width} as in line 1")
+    return names, rows
+
+
+def _read_csv(path: Path, name: str, target: str | int, alone: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    names, rows = _rows(path, name)
+    width = len(names) or len(rows[0][1])
+    if alone and width != 1:
+        raise InputError(f"data file '{name}' holds {width} columns; choose one with target:")
     column = _column(target, names, width, name)
     labels = names or [str(i) for i in range(width)]
     features = np.empty((len(rows), width - 1))
@@ -175,6 +249,15 @@ def _arrays(path: Path, name: str) -> Any:
         return stored if isinstance(stored, np.ndarray) else {key: stored[key] for key in stored.files}
     except (ValueError, OSError, EOFError) as error:
         raise InputError(f"data file '{name}' cannot be read: {error}") from None
+
+
+def _member(stored: dict[str, np.ndarray], key: Any, name: str) -> np.ndarray:
+    """An array of an NPZ file: the one called `key`, or the only one."""
+    if key is None and len(stored) == 1:
+        return next(iter(stored.values()))
+    if key not in stored:
+        raise InputError(f"data file '{name}' has no array '{key}'; {did_you_mean(str(key), stored)}")
+    return stored[key]
 
 
 def _split(table: np.ndarray, name: str, target: str | int) -> tuple[np.ndarray, np.ndarray]:

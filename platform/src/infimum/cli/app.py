@@ -84,8 +84,20 @@ def run(
 
 @app.command()
 @guarded
-def check(file: File, overrides: Overrides = None, json: Json = False, no_python: NoPython = False) -> int:
+def check(
+    file: File,
+    overrides: Overrides = None,
+    numerics: Annotated[
+        bool, typer.Option("--numerics", help="Also test gradients, proxes, maps and constants of every term.")
+    ] = False,
+    json: Json = False,
+    no_python: NoPython = False,
+) -> int:
     """Do everything up to the first step; list all mistakes at once."""
+    if numerics:
+        from infimum.cli.numerics import check_numerics
+
+        return check_numerics(file, overrides or [], json=json, python=not no_python)
     from infimum.cli.runs import check_file
 
     return check_file(file, overrides or [], json=json, python=not no_python)

@@ -70,7 +70,7 @@ def _contract(kind: str, target: Any) -> dict[str, Any]:
     """What the component asks for and gives, by its kind; plain attributes, so that no problem is loaded."""
     if kind == "solver":
         return {"families": list(target.families), "metrics": list(target.metrics), "slots": _slots(target),
-                "resume": target.resume}
+                "resume": target.resume, "stops": target.stops}
     if kind == "oracle":
         return {"needs": list(target.needs), "supplies": list(target.supplies), "uses": list(target.wants),
                 "exactness": str(_plain_default(target, "exactness")), "resume": target.resume}
@@ -128,7 +128,7 @@ def _component(data: dict[str, Any]) -> None:
         say(f"slots: {slots}")
     lines = [
         (name, data[name]) for name in ("families", "metrics", "needs", "supplies", "uses", "exactness", "provides",
-                                        "reads", "gives", "resume") if data.get(name)
+                                        "reads", "gives", "resume", "stops") if data.get(name)
     ]
     if lines:
         say()

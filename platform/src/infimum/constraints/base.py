@@ -6,7 +6,8 @@ import copy as _copy
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from infimum.arrays import Array, like
+from infimum.arrays import Array, describe, is_complex, like, norm
+from infimum.errors import InputError
 
 
 class Constraint:
@@ -61,3 +62,24 @@ class Constraint:
         twin = _copy.copy(self)
         twin.__dict__.update(changed)
         return twin
+
+
+class ConvexSet(Constraint):
+    """Base of convex sets with a closed-form projection, from which distance and step follow."""
+
+    provides: ClassVar[tuple[str, ...]] = ("violation", "project", "step")
+    convex = True
+    real: ClassVar[bool] = True
+    """True for sets of real points only."""
+
+    def violation(self, x: Array) -> float:
+        """Euclidean distance to the set."""
+        return norm(x - self.project(x))
+
+    def step(self, x: Array, d: Array) -> Array:
+        """`project(x + d)`."""
+        return self.project(x + d)
+
+    def check(self, x: Array) -> None:
+        if self.real and is_complex(x):
+            raise InputError(f"{self!r} is a set of real points, x0 is complex ({describe(x)})")

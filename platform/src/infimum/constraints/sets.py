@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from infimum.arrays import Array, clip, describe, is_array, is_complex, norm, to_numpy
-from infimum.constraints.base import Constraint
+from infimum.arrays import Array, clip, is_array, to_numpy
+from infimum.constraints.base import ConvexSet
 from infimum.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,26 +18,17 @@ else:
     Bound = float | list
 
 
-class _Interval(Constraint):
-    """What a box and the nonnegative orthant share: projection by clipping between `_limits`."""
+class Interval(ConvexSet):
+    """What boxes share: projection by clipping between `_limits`."""
 
     provides = ("violation", "project", "step", "bounds")
-    convex = True
 
     def _limits(self) -> tuple[Any, Any]:
         raise NotImplementedError
 
-    def violation(self, x: Array) -> float:
-        """Euclidean distance to the set."""
-        return norm(x - self.project(x))
-
     def project(self, x: Array) -> Array:
         lower, upper = self._limits()
         return clip(x, lower, upper)
-
-    def step(self, x: Array, d: Array) -> Array:
-        """`project(x + d)`."""
-        return self.project(x + d)
 
     def bounds(self, x: Array) -> tuple[Array, Array]:
         """`(lower, upper)` as arrays like x, with -inf and inf where there is no bound."""
@@ -45,13 +36,9 @@ class _Interval(Constraint):
         free = 0.0 * x
         return free + (-np.inf if lower is None else lower), free + (np.inf if upper is None else upper)
 
-    def check(self, x: Array) -> None:
-        if is_complex(x):
-            raise InputError(f"{self!r} is a set of real points, x0 is complex ({describe(x)})")
-
 
 @dataclass(frozen=True, eq=False)
-class Box(_Interval):
+class Box(Interval):
     """`lower <= x <= upper`, entry by entry.
 
     Parameters
@@ -66,6 +53,7 @@ class Box(_Interval):
     """
 
     data = ("lower", "upper")
+    examples = ({"lower": -0.5, "upper": 0.5}, {"lower": [0.0, -1.0, 0.0], "upper": [1.0, 1.0, 0.0]})
 
     lower: Bound | None = None
     upper: Bound | None = None
@@ -74,9 +62,8 @@ class Box(_Interval):
         if self.lower is None and self.upper is None:
             raise InputError("Box() bounds nothing: give lower, upper or both")
         for name in ("lower", "upper"):
-            object.__setattr__(self, name, _bound(getattr(self, name), name))
-        if self.lower is not None and self.upper is not None:
-            _check_order(self.lower, self.upper)
+            object.__setattr__(self, name, bound(getattr(self, name), name, "the box"))
+        check_order(self.lower, self.upper, "the box")
 
     def __repr__(self) -> str:
         given = {"lower": self.lower, "upper": self.upper}
@@ -98,7 +85,7 @@ class Box(_Interval):
                 raise InputError(f"{name} of the box is {tuple(one.shape)}, x0 is {tuple(x.shape)}; shapes must agree")
 
 
-def _bound(given: Any, name: str) -> Any:
+def bound(given: Any, name: str, owner: str) -> Any:
     """A bound as None, a float or a floating array."""
     if given is None:
         return None
@@ -106,29 +93,32 @@ def _bound(given: Any, name: str) -> Any:
         given = np.asarray(given)
     host = to_numpy(given)
     if host.dtype.kind not in "fiub":
-        raise InputError(f"{name} of the box holds {host.dtype} entries; expected real numbers")
+        raise InputError(f"{name} of {owner} holds {host.dtype} entries; expected real numbers")
     if not host.size:
-        raise InputError(f"{name} of the box is empty: its shape is {host.shape}")
+        raise InputError(f"{name} of {owner} is empty: its shape is {host.shape}")
     wrong = np.isnan(host) | (host == (np.inf if name == "lower" else -np.inf))
     if wrong.any():
         index, where = _first(wrong)
         expected = "a number or -inf" if name == "lower" else "a number or inf"
-        raise InputError(f"{name} of the box{where} is {host[index]}; expected {expected}")
+        raise InputError(f"{name} of {owner}{where} is {host[index]}; expected {expected}")
     if host.ndim == 0:
         return float(host)
     return given if host.dtype.kind == "f" else host.astype(np.float64)
 
 
-def _check_order(lower: Any, upper: Any) -> None:
+def check_order(lower: Any, upper: Any, owner: str) -> None:
+    """Raise `InputError` where two bounds cross or do not agree in shape."""
+    if lower is None or upper is None:
+        return
     low, high = np.asarray(to_numpy(lower)), np.asarray(to_numpy(upper))
     if low.ndim and high.ndim and low.shape != high.shape:
-        raise InputError(f"lower of the box is {low.shape}, upper is {high.shape}; shapes must agree")
+        raise InputError(f"lower of {owner} is {low.shape}, upper is {high.shape}; shapes must agree")
     crossed = np.asarray(low > high)
     if crossed.any():
         index, where = _first(crossed)
         shown = [float(np.broadcast_to(one, crossed.shape)[index]) for one in (low, high)]
         raise InputError(
-            f"the bounds of the box cross: lower{where} = {shown[0]:g} > upper{where} = {shown[1]:g}; "
+            f"the bounds of {owner} cross: lower{where} = {shown[0]:g} > upper{where} = {shown[1]:g}; "
             "expected lower <= upper"
         )
 
@@ -140,7 +130,7 @@ def _first(mask: np.ndarray) -> tuple[tuple[int, ...], str]:
 
 
 @dataclass(frozen=True)
-class Nonnegative(_Interval):
+class Nonnegative(Interval):
     """`x >= 0`, entry by entry."""
 
     def _limits(self) -> tuple[Any, Any]:

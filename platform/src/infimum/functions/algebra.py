@@ -14,11 +14,13 @@ import numpy as np
 
 from infimum.arrays import Array, as_data, namespace
 from infimum.errors import InputError
-from infimum.functions.base import Function
+from infimum.functions.base import Function, Zero
+from infimum.functions.linear import Linear
 from infimum.functions.maps import BlockMap, Map, Product, ScaledIdentity
+from infimum.functions.penalties import SquaredL2
 
 SMOOTH = frozenset({"value", "values", "gradient", "value_and_gradient", "hvp", "subgradient"})
-"""Capabilities that add up, scale by any number >= 0 and follow the chain rule."""
+"""Capabilities that add up, scale by any number > 0 and follow the chain rule."""
 
 
 class Derived(Function):
@@ -44,7 +46,10 @@ class Derived(Function):
 
 
 class Sum(Derived):
-    """`x -> sum_i f_i(x)`. Offers what every summand offers and what adds up (value, gradient, Hessian products)."""
+    """`x -> sum_i f_i(x)`. Offers what every summand offers and what adds up (value, gradient, Hessian products).
+
+    It has a prox where all summands but one are linear or multiples of `1/2 ||x - b||^2` and that one has a prox.
+    """
 
     def __init__(self, functions: Sequence[Function]) -> None:
         flat: list[Function] = []
@@ -55,6 +60,10 @@ class Sum(Derived):
         self.functions: tuple[Function, ...] = tuple(flat)
         self._offers = frozenset.intersection(*(f.capabilities for f in flat)) & (SMOOTH | {"hessian"})
         self._how = dict.fromkeys(self._offers, "sum")
+        self._perturbed = _perturbation(self.functions)
+        if self._perturbed is not None:
+            self._offers |= {"prox"}
+            self._how["prox"] = "quadratic perturbation"
         self.convex = True if all(f.convex for f in flat) else None
         self.strongly_convex = sum(f.strongly_convex for f in flat) if self.convex else 0.0
         self.extended = any(f.extended for f in flat)
@@ -106,6 +115,15 @@ class Sum(Derived):
             value, gradient = value + more, gradient + slope
         return value, gradient
 
+    def prox(self, v: Array, t: float) -> Array:
+        """`prox_f((v + t w) / (1 + t c), t / (1 + t c))` for `f(x) + c / 2 ||x||^2 - <w, x>`."""
+        if self._perturbed is None:
+            raise InputError(
+                f"{self!r} has no closed-form prox: more than one summand is neither linear nor c ||x - b||^2"
+            )
+        f, c, w = self._perturbed
+        return f.prox((v + t * w) / (1.0 + t * c), t / (1.0 + t * c))
+
     def check(self, x: Array) -> None:
         for f in self.functions:
             f.check(x)
@@ -122,12 +140,10 @@ class Scaled(Derived):
 
     def __init__(self, function: Function, scale: float) -> None:
         self.function, self.scale = function, scale
-        kept = (SMOOTH if scale >= 0 else SMOOTH - {"subgradient"}) | {"hessian"}
+        kept = (SMOOTH if scale > 0 else SMOOTH - {"subgradient"}) | {"hessian"}
         proximal = function.capabilities & {"prox", "prox_conjugate"} if scale > 0 else frozenset()
-        if scale == 0 and "prox" in function.capabilities:
-            proximal = frozenset({"prox"})
         self._keep(function, (function.capabilities & kept) | proximal, dict.fromkeys(proximal, "scaling"))
-        self.convex = True if scale == 0 else function.convex if scale > 0 else None
+        self.convex = function.convex if scale > 0 else None
         self.strongly_convex = max(scale, 0.0) * function.strongly_convex
 
     @property
@@ -158,7 +174,7 @@ class Scaled(Derived):
         return self.scale * self.function.hvp(x, v)
 
     def prox(self, v: Array, t: float) -> Array:
-        return self.function.prox(v, self.scale * t) if self.scale else 1.0 * v
+        return self.function.prox(v, self.scale * t)
 
     def prox_conjugate(self, v: Array, s: float) -> Array:
         """`c prox_{f*}(v / c, s / c)`, since `(c f)*(y) = c f*(y / c)`."""
@@ -185,6 +201,8 @@ class Translated(Derived):
         proximal = function.capabilities & {"prox", "prox_conjugate"}
         offers = (function.capabilities & (SMOOTH | {"hessian"})) | proximal
         self._keep(function, offers, dict.fromkeys(proximal, "translation"))
+        if self.shape is None and not isinstance(b, float):
+            self.shape, self.shape_source = tuple(b.shape), f"the translation is {tuple(b.shape)}"
 
     @property
     def lipschitz(self) -> float | None:  # type: ignore[override]
@@ -299,10 +317,44 @@ class Composed(Derived):
         return f"({inside}) @ {self.map!r}" if " " in inside else f"{inside} @ {self.map!r}"
 
 
+def _quadratic(function: Function) -> tuple[float, Array | float] | None:
+    """`(c, w)` for a function `c / 2 ||x||^2 - <w, x>` up to a constant, else None."""
+    if isinstance(function, SquaredL2):
+        return 1.0, 0.0
+    if isinstance(function, Linear):
+        return 0.0, -function.c
+    inner = _quadratic(function.function) if isinstance(function, Scaled | Translated | Composed) else None
+    if inner is None:
+        return None
+    c, w = inner
+    if isinstance(function, Scaled):
+        return function.scale * c, function.scale * w
+    if isinstance(function, Translated):
+        return c, w + c * function.b
+    if isinstance(function, Composed) and isinstance(function.map, ScaledIdentity):
+        return c * function.map.scale**2, w * function.map.scale
+    return None
+
+
+def _perturbation(functions: Sequence[Function]) -> tuple[Function, float, Array | float] | None:
+    """`(f, c, w)` for summands that make `f(x) + c / 2 ||x||^2 - <w, x>` up to a constant, f with a prox, c >= 0."""
+    found = [_quadratic(f) for f in functions]
+    known = [one for one in found if one is not None]
+    others = [f for f, one in zip(functions, found, strict=True) if one is None]
+    if len(others) > 1 or not known:
+        return None
+    f, c = others[0] if others else Zero(), sum(one[0] for one in known)
+    return (f, c, sum(one[1] for one in known)) if "prox" in f.capabilities and c >= 0 else None
+
+
 def scaled(function: Function, scale: float) -> Function:
-    """`scale * function`, with the map kept outermost and scales merged."""
+    """`scale * function`, with the map kept outermost and scales merged; the zero function for scale 0."""
     if not math.isfinite(scale):
         raise InputError(f"a function is scaled by a finite number, got {scale}")
+    if scale == 0:
+        if function.extended:
+            raise InputError(f"0 * {function!r}: the function may be inf, and 0 * inf is no number; leave the term out")
+        return Zero(function)
     if isinstance(function, Composed):
         return Composed(scaled(function.function, scale), function.map)
     if isinstance(function, Scaled):
@@ -332,4 +384,5 @@ def composed(function: Function, map_: Map) -> Function:
         if isinstance(function.map, BlockMap):
             raise InputError(f"{function!r} takes named blocks already; apply the inner map block by block instead")
         return Composed(function.function, Product(function.map, map_))
-    return Composed(function, map_)
+    whole = Composed(function, map_)
+    return Zero(whole) if isinstance(function, Zero) else whole

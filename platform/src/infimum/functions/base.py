@@ -16,7 +16,14 @@ from infimum.errors import InputError, did_you_mean
 from infimum.functions.maps import Map, as_map
 from infimum.vocabulary import CAPABILITIES
 
-FACTS = ("convex", "lipschitz", "strongly_convex", "extended", "shape")
+FACTS: dict[str, Any] = {
+    "convex": None,
+    "lipschitz": None,
+    "strongly_convex": 0.0,
+    "extended": False,
+    "shape": None,
+}
+"""Facts that anything in a problem may declare, with what is known of it where it does not."""
 
 
 class Function:
@@ -199,13 +206,23 @@ class Function:
 
 
 class Zero(Function):
-    """The zero function: what stands in a slot that no term fills."""
+    """The zero function, and as a set the whole space: what stands in a slot that no term fills."""
 
-    provides = ("value", "values", "gradient", "value_and_gradient", "hvp", "prox", "prox_conjugate", "violation")
+    provides = (
+        *("value", "values", "gradient", "subgradient", "value_and_gradient", "hvp", "prox", "prox_conjugate"),
+        *("violation", "project", "tangent", "step"),
+    )
     convex, lipschitz = True, 0.0
 
-    def __init__(self) -> None:
-        pass
+    def __init__(self, like: Function | None = None) -> None:
+        self.like = like
+        if like is not None:
+            self.shape, self.shape_source = like.shape, like.shape_source
+
+    def check(self, x: Array) -> None:
+        """Points must fit the function of which this is zero times."""
+        if self.like is not None:
+            self.like.check(x)
 
     def value(self, x: Array) -> float:
         return 0.0
@@ -218,6 +235,8 @@ class Zero(Function):
     def gradient(self, x: Array) -> Array:
         return zeros_like(x)
 
+    subgradient = gradient
+
     def value_and_gradient(self, x: Array) -> tuple[float, Array]:
         return 0.0, zeros_like(x)
 
@@ -229,3 +248,12 @@ class Zero(Function):
 
     def prox_conjugate(self, v: Array, s: float) -> Array:
         return zeros_like(v)
+
+    def project(self, x: Array) -> Array:
+        return x
+
+    def tangent(self, x: Array, g: Array) -> Array:
+        return g
+
+    def step(self, x: Array, d: Array) -> Array:
+        return x + d

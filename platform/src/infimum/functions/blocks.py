@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from infimum.arrays import Array, copy, describe, is_array, namespace, zeros_like
-from infimum.constraints.base import Constraint
 from infimum.errors import InputError, UnknownNameError, did_you_mean
-from infimum.functions.algebra import Composed, Derived, Sum
-from infimum.functions.base import Function
+from infimum.functions.algebra import Composed, Derived, Scaled, Sum, Translated
+from infimum.functions.base import FACTS, Function, Zero
 from infimum.functions.maps import BlockMap, Map, Product
 
 PLACED = frozenset(
     {"value", "values", "gradient", "subgradient", "value_and_gradient", "hvp", "prox", "prox_conjugate"}
+    | {"violation", "project", "tangent", "step", "bounds"}
 )
-"""Capabilities of a function of one block that carry over to the packed vector."""
+"""Capabilities of a function or set of one block that carry over to the packed vector."""
 
 
 class Layout:
@@ -101,7 +101,7 @@ class Layout:
 
 
 class Placed(Derived):
-    """What functions on one block and on several disjoint ones share: both write into slices of the packed vector."""
+    """What stands on one block and what stands on several disjoint ones share: they write into slices of the vector."""
 
     layout: Layout
 
@@ -157,6 +157,32 @@ class Placed(Derived):
         """Zero on blocks that the function does not see: its conjugate is infinite elsewhere."""
         return self._fill(zeros_like(v), "prox_conjugate", v, s)
 
+    def violation(self, x: Array) -> float:
+        view = self.layout.view
+        return math.hypot(*(float(part.function.violation(view(x, part.block))) for part in self._parts()))
+
+    def project(self, x: Array) -> Array:
+        return self._fill(copy(x), "project", x)
+
+    def tangent(self, x: Array, g: Array) -> Array:
+        return self._move(copy(g), "tangent", x, g)
+
+    def step(self, x: Array, d: Array) -> Array:
+        return self._move(x + d, "step", x, d)
+
+    def _move(self, out: Array, name: str, x: Array, d: Array) -> Array:
+        view = self.layout.view
+        for part in self._parts():
+            view(out, part.block)[...] = getattr(part.function, name)(view(x, part.block), view(d, part.block))
+        return out
+
+    def bounds(self, x: Array) -> tuple[Array, Array]:
+        view = self.layout.view
+        lower, upper = zeros_like(x) - math.inf, zeros_like(x) + math.inf
+        for part in self._parts():
+            view(lower, part.block)[...], view(upper, part.block)[...] = part.function.bounds(view(x, part.block))
+        return lower, upper
+
     def check(self, x: Array) -> None:
         self.layout.check(x)
         for part in self._parts():
@@ -167,11 +193,11 @@ class Placed(Derived):
 
 
 class OnBlock(Placed):
-    """A function of one block as a function of the packed vector.
+    """A function or set of one block as one of the packed vector; a set leaves all other blocks free.
 
     Parameters
     ----------
-    function : Function
+    function : Function, Constraint or part of one
         Sees a view of the block in its shape.
     layout : Layout
         Where the blocks lie.
@@ -179,16 +205,22 @@ class OnBlock(Placed):
         Name of the block.
     """
 
-    def __init__(self, function: Function, layout: Layout, block: str) -> None:
+    def __init__(self, function: Any, layout: Layout, block: str) -> None:
         layout.require(block)
         self.function, self.layout, self.block = function, layout, block
-        self._keep(function, function.capabilities & PLACED, {})
-        self.strongly_convex = function.strongly_convex if len(layout.shapes) == 1 else 0.0
+        self._offers = function.capabilities & PLACED
+        self._how = {name: rule for name, rule in getattr(function, "how", {}).items() if name in self._offers}
+        self.convex, self.extended = self._fact("convex"), self._fact("extended")
+        self.strongly_convex = self._fact("strongly_convex") if len(layout.shapes) == 1 else 0.0
         self.shape, self.shape_source = (layout.size,), f"{layout!r} packs into ({layout.size},)"
+
+    def _fact(self, name: str) -> Any:
+        return getattr(self.function, name, FACTS[name])
 
     @property
     def lipschitz(self) -> float | None:  # type: ignore[override]
-        return self.function.lipschitz
+        constant: float | None = self._fact("lipschitz")
+        return constant
 
     def _parts(self) -> tuple[OnBlock, ...]:
         return (self,)
@@ -201,7 +233,7 @@ class OnBlock(Placed):
 
 
 class Separable(Placed):
-    """The sum of functions on disjoint blocks: gradient and prox go block by block.
+    """The sum of functions on disjoint blocks, or the product of sets: gradient, prox, projection go block by block.
 
     Parameters
     ----------
@@ -225,7 +257,7 @@ class Separable(Placed):
         self._how = dict.fromkeys(self._offers - {"value", "values"}, "separable")
         self.convex = True if all(part.convex for part in self.parts) else None
         whole = len(seen) == len(self.layout.shapes)
-        self.strongly_convex = min(part.function.strongly_convex for part in self.parts) if whole else 0.0
+        self.strongly_convex = min(part._fact("strongly_convex") for part in self.parts) if whole else 0.0
         self.extended = any(part.extended for part in self.parts)
         self.shape, self.shape_source = self.parts[0].shape, self.parts[0].shape_source
 
@@ -323,69 +355,30 @@ def place_map(map_: Map, layout: Layout) -> Map:
     return map_
 
 
+def block_names(body: Any) -> list[str]:
+    """Names of the blocks that the maps inside a function ask for."""
+    if isinstance(body, Composed):
+        map_ = body.map
+        while isinstance(map_, Product):
+            map_ = map_.inner
+        return list(map_.maps) if isinstance(map_, BlockMap) else []
+    if isinstance(body, Zero):
+        return [] if body.like is None else block_names(body.like)
+    if isinstance(body, Scaled | Translated):
+        return block_names(body.function)
+    return list(dict.fromkeys(n for one in body.functions for n in block_names(one))) if isinstance(body, Sum) else []
+
+
 def place(function: Function, layout: Layout) -> Function:
-    """`function` with its maps from named blocks put on the packed vector, inside sums too."""
+    """`function` with its maps from named blocks put on the packed vector, inside sums, scalings and shifts too."""
     if isinstance(function, Composed):
         return Composed(function.function, place_map(function.map, layout))
     if isinstance(function, Sum):
         return Sum([place(one, layout) for one in function.functions])
+    if isinstance(function, Scaled):
+        return Scaled(place(function.function, layout), function.scale)
+    if isinstance(function, Translated):
+        return Translated(place(function.function, layout), function.b)
+    if isinstance(function, Zero) and function.like is not None:
+        return Zero(place(function.like, layout))
     return function
-
-
-class SetOnBlock(Constraint):
-    """A set of one block as a set of packed vectors; all other blocks are free.
-
-    Parameters
-    ----------
-    constraint : Constraint
-        Sees a view of the block in its shape.
-    layout : Layout
-        Where the blocks lie.
-    block : str
-        Name of the block.
-    """
-
-    def __init__(self, constraint: Constraint, layout: Layout, block: str) -> None:
-        layout.require(block)
-        self.constraint, self.layout, self.block = constraint, layout, block
-        self.convex = constraint.convex
-
-    def __repr__(self) -> str:
-        return f"{self.constraint!r} on {self.block}"
-
-    @property
-    def capabilities(self) -> frozenset[str]:
-        return self.constraint.capabilities & {"violation", "project", "tangent", "step", "bounds"}
-
-    def violation(self, x: Array) -> float:
-        return self.constraint.violation(self.layout.view(x, self.block))
-
-    def project(self, x: Array) -> Array:
-        return self._with(copy(x), self.constraint.project(self.layout.view(x, self.block)))
-
-    def tangent(self, x: Array, g: Array) -> Array:
-        view = self.layout.view
-        return self._with(copy(g), self.constraint.tangent(view(x, self.block), view(g, self.block)))
-
-    def step(self, x: Array, d: Array) -> Array:
-        view = self.layout.view
-        return self._with(x + d, self.constraint.step(view(x, self.block), view(d, self.block)))
-
-    def bounds(self, x: Array) -> tuple[Array, Array]:
-        lower, upper = self.constraint.bounds(self.layout.view(x, self.block))
-        free = zeros_like(x)
-        return self._with(free - math.inf, lower), self._with(free + math.inf, upper)
-
-    def _with(self, out: Array, block: Array) -> Array:
-        self.layout.view(out, self.block)[...] = block
-        return out
-
-    def check(self, x: Array) -> None:
-        self.layout.check(x)
-        try:
-            self.constraint.check(self.layout.view(x, self.block))
-        except InputError as error:
-            raise InputError(f"block '{self.block}': {error}") from error
-
-    def to(self, x: Array) -> SetOnBlock:
-        return SetOnBlock(self.constraint.to(x), self.layout, self.block)

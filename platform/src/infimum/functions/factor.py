@@ -1,4 +1,4 @@
-"""Solving `(I + s A^T A) u = q` for many right-hand sides."""
+"""Solving `(I + s A^T A) u = q` and `(I + s P) u = q` for many right-hand sides."""
 
 from __future__ import annotations
 
@@ -11,8 +11,24 @@ from array_api_compat import is_torch_array
 from infimum.arrays import Array, is_sparse, namespace
 from infimum.errors import InputError
 
+KEPT = 4
+"""How many factorizations a function keeps, one per step of its prox."""
 
-def shifted_solver(A: Any, At: Any, s: float) -> Callable[[Array], Array]:
+Solve = Callable[[Array], Array]
+
+
+def kept(factors: dict[float, Solve], step: float, make: Callable[[], Solve]) -> Solve:
+    """The factorization for `step`, made where it is not among those kept; the oldest gives way."""
+    solve = factors.get(step)
+    if solve is None:
+        solve = make()
+        if len(factors) >= KEPT:
+            factors.pop(next(iter(factors)))
+        factors[step] = solve
+    return solve
+
+
+def shifted_solver(A: Any, At: Any, s: float) -> Solve:
     """A callable `q -> (I + s A^T A)^{-1} q`, factorized once, by the smaller of the two Gram matrices.
 
     Parameters
@@ -24,13 +40,20 @@ def shifted_solver(A: Any, At: Any, s: float) -> Callable[[Array], Array]:
     """
     rows, columns = A.shape
     if columns <= rows:
-        return _factorize(At @ A, s)
-    solve = _factorize(A @ At, s)
+        return factorize(At @ A, s, "least squares: I + t A^T A")
+    solve = factorize(A @ At, s, "least squares: I + t A A^T")
     # (I + s A^T A)^{-1} = I - s A^T (I + s A A^T)^{-1} A
     return lambda q: q - s * (At @ solve(A @ q))
 
 
-def _factorize(gram: Any, s: float) -> Callable[[Array], Array]:
+def factorize(gram: Any, s: float, what: str) -> Solve:
+    """A callable `q -> (I + s G)^{-1} q` for a symmetric positive semidefinite G, dense or sparse.
+
+    Raises
+    ------
+    InputError
+        If `I + s G`, which messages call `what`, is not positive definite. A sparse G is not tested.
+    """
     if is_sparse(gram):
         return _sparse_lu(gram, s)
     xp = namespace(gram)
@@ -38,28 +61,28 @@ def _factorize(gram: Any, s: float) -> Callable[[Array], Array]:
     index = xp.arange(system.shape[0])
     system[index, index] += 1.0
     if xp is np:
-        return _cholesky(system)
+        return _cholesky(system, what)
     if is_torch_array(system):
         import torch
 
         factor, failed = torch.linalg.cholesky_ex(system)
         if int(failed):
-            raise InputError(_indefinite(system.dtype))
+            raise InputError(_indefinite(what, system.dtype))
         return lambda q: torch.cholesky_solve(q[:, None], factor)[:, 0]
     return lambda q: xp.linalg.solve(system, q[:, None])[:, 0]
 
 
-def _cholesky(system: np.ndarray) -> Callable[[Array], Array]:
+def _cholesky(system: np.ndarray, what: str) -> Solve:
     from scipy.linalg import get_lapack_funcs
 
     potrf, potrs = get_lapack_funcs(("potrf", "potrs"), (system,))
     factor, failed = potrf(system.T, lower=False, clean=False, overwrite_a=True)
     if failed:
-        raise InputError(_indefinite(system.dtype))
+        raise InputError(_indefinite(what, system.dtype))
     return lambda q: potrs(factor, q, lower=False)[0]
 
 
-def _sparse_lu(gram: Any, s: float) -> Callable[[Array], Array]:
+def _sparse_lu(gram: Any, s: float) -> Solve:
     from scipy.sparse import eye_array
     from scipy.sparse.linalg import splu
 
@@ -68,8 +91,8 @@ def _sparse_lu(gram: Any, s: float) -> Callable[[Array], Array]:
     return lambda q: factor.solve(q)
 
 
-def _indefinite(dtype: Any) -> str:
+def _indefinite(what: str, dtype: Any) -> str:
     return (
-        f"prox of least squares: I + t A^T A is not positive definite in {str(dtype).rpartition('.')[2]}; "
+        f"prox of {what} is not positive definite in {str(dtype).rpartition('.')[2]}; "
         "use float64, a smaller step or rescaled data"
     )

@@ -1,4 +1,4 @@
-"""Losses over the rows of a data matrix: least squares and logistic regression."""
+"""Losses over the rows of a data matrix: least squares and logistic regression; the hinge loss of scores."""
 
 from __future__ import annotations
 
@@ -10,19 +10,17 @@ import numpy as np
 from infimum.arrays import Array, as_data, clip, inner, is_array, like, namespace, to_numpy
 from infimum.errors import InputError, did_you_mean
 from infimum.functions.base import Function
-from infimum.functions.factor import shifted_solver
+from infimum.functions.factor import kept, shifted_solver
 from infimum.functions.maps import LinearMap
 
 Reduction = Literal["mean", "sum"]
-KEPT_FACTORS = 4
-"""How many factorizations a function keeps, one per step of its prox."""
 
 
 class RowLoss(Function):
     """Base of losses `w * sum_i loss(a_i^T x, target_i)` over the rows of A; `w` is 1/rows or 1."""
 
     provides: ClassVar[tuple[str, ...]] = ("value", "values", "gradient", "value_and_gradient", "hvp")
-    data = ("map", "target")
+    data = ("matrix", "target")
     real = True
     convex = True
     curvature = 1.0
@@ -45,11 +43,9 @@ class RowLoss(Function):
                 f"A is {tuple(matrix.shape)}, {target_name} is {tuple(target.shape)}; "
                 f"expected {target_name} of shape ({rows},), one entry per row of A"
             )
-        if reduction not in ("mean", "sum"):
-            raise InputError(f"reduction is {reduction!r}; {did_you_mean(str(reduction), ['mean', 'sum'])}")
-        self.map = LinearMap(matrix)
+        self.matrix = LinearMap(matrix)
         self.target = like(target, matrix if is_array(matrix) else np.empty(0, matrix.dtype))
-        self.reduction: Reduction = reduction
+        self.reduction = _checked(reduction)
         self.weight = 1.0 / rows if reduction == "mean" else 1.0
         self.shape = (int(matrix.shape[1]),)
         self.shape_source = f"A is {tuple(matrix.shape)}"
@@ -60,12 +56,12 @@ class RowLoss(Function):
     @property
     def A(self) -> Any:
         """The data matrix, (rows, columns)."""
-        return self.map.operator
+        return self.matrix.operator
 
     @property
     def lipschitz(self) -> float:  # type: ignore[override]
         """`curvature * w * ||A||^2`; the spectral norm is computed once, at first use."""
-        return self.curvature * self.weight * self.map.norm**2
+        return self.curvature * self.weight * self.matrix.norm**2
 
 
 class LeastSquares(RowLoss):
@@ -98,7 +94,7 @@ class LeastSquares(RowLoss):
     (2.5, 0.5)
     """
 
-    provides = (*RowLoss.provides, "prox", "residual", "jacobian", "jvp", "vjp")
+    provides = (*RowLoss.provides, "prox", "residual", "jacobian", "jvp", "vjp", "linear_system")
 
     def __init__(self, A: Any, b: Any, reduction: Reduction = "mean") -> None:
         super().__init__(A, as_data(b, "b"), reduction, "b")
@@ -114,46 +110,45 @@ class LeastSquares(RowLoss):
         return self.target
 
     def value(self, x: Array) -> float:
-        r = self.map.forward(x) - self.target
+        r = self.matrix.forward(x) - self.target
         return 0.5 * self.weight * inner(r, r)
 
     def values(self, X: Array) -> Array:
-        R = self.map.forward(X.T) - self.target[:, None]
+        R = self.matrix.forward(X.T) - self.target[:, None]
         return (0.5 * self.weight) * namespace(R).sum(R * R, axis=0)
 
     def gradient(self, x: Array) -> Array:
-        return self.weight * self.map.adjoint(self.map.forward(x) - self.target)
+        return self.weight * self.matrix.adjoint(self.matrix.forward(x) - self.target)
 
     def value_and_gradient(self, x: Array) -> tuple[float, Array]:
-        r = self.map.forward(x) - self.target
-        return 0.5 * self.weight * inner(r, r), self.weight * self.map.adjoint(r)
+        r = self.matrix.forward(x) - self.target
+        return 0.5 * self.weight * inner(r, r), self.weight * self.matrix.adjoint(r)
 
     def hvp(self, x: Array, v: Array) -> Array:
-        return self.weight * self.map.adjoint(self.map.forward(v))
+        return self.weight * self.matrix.adjoint(self.matrix.forward(v))
 
     def prox(self, v: Array, t: float) -> Array:
         step = self.weight * float(t)
-        solve = self._factors.get(step)
-        if solve is None:
-            solve = shifted_solver(self.map.operator, self.map.transposed, step)
-            if len(self._factors) >= KEPT_FACTORS:
-                self._factors.pop(next(iter(self._factors)))
-            self._factors[step] = solve
-        return solve(v + step * self.map.adjoint(self.target))
+        solve = kept(self._factors, step, lambda: shifted_solver(self.matrix.operator, self.matrix.transposed, step))
+        return solve(v + step * self.matrix.adjoint(self.target))
 
     def residual(self, x: Array) -> Array:
         """`sqrt(w) (A x - b)`, shape (rows,)."""
-        return self.weight**0.5 * (self.map.forward(x) - self.target)
+        return self.weight**0.5 * (self.matrix.forward(x) - self.target)
 
     def jacobian(self, x: Array) -> Array:
         """`sqrt(w) A`, shape (rows, columns); sparse where A is."""
-        return self.weight**0.5 * self.map.operator
+        return self.weight**0.5 * self.matrix.operator
+
+    def linear_system(self, x: Array) -> tuple[Any, Array]:
+        """`(sqrt(w) A, sqrt(w) b)`: the residual is the first times x minus the second."""
+        return self.weight**0.5 * self.matrix.operator, self.weight**0.5 * self.target
 
     def jvp(self, x: Array, v: Array) -> Array:
-        return self.weight**0.5 * self.map.forward(v)
+        return self.weight**0.5 * self.matrix.forward(v)
 
     def vjp(self, x: Array, u: Array) -> Array:
-        return self.weight**0.5 * self.map.adjoint(u)
+        return self.weight**0.5 * self.matrix.adjoint(u)
 
 
 class Logistic(RowLoss):
@@ -185,30 +180,83 @@ class Logistic(RowLoss):
         return self.target
 
     def value(self, x: Array) -> float:
-        return self.weight * float(_log1pexp(-self.target * self.map.forward(x)).sum())
+        return self.weight * float(_log1pexp(-self.target * self.matrix.forward(x)).sum())
 
     def values(self, X: Array) -> Array:
-        Z = _log1pexp(-self.target[:, None] * self.map.forward(X.T))
+        Z = _log1pexp(-self.target[:, None] * self.matrix.forward(X.T))
         return self.weight * namespace(Z).sum(Z, axis=0)
 
     def gradient(self, x: Array) -> Array:
-        margin = self.target * self.map.forward(x)
+        margin = self.target * self.matrix.forward(x)
         slopes = self.target / (1.0 + _bounded_exp(margin))
-        return -self.weight * self.map.adjoint(slopes)
+        return -self.weight * self.matrix.adjoint(slopes)
 
     def value_and_gradient(self, x: Array) -> tuple[float, Array]:
-        margin = self.target * self.map.forward(x)
+        margin = self.target * self.matrix.forward(x)
         large = _bounded_exp(margin)
         xp = namespace(margin)
         losses = xp.log1p(xp.minimum(large, 1.0 / large)) + clip(-margin, 0.0, None)
         slopes = self.target / (1.0 + large)
-        return self.weight * float(losses.sum()), -self.weight * self.map.adjoint(slopes)
+        return self.weight * float(losses.sum()), -self.weight * self.matrix.adjoint(slopes)
 
     def hvp(self, x: Array, v: Array) -> Array:
-        z = self.map.forward(x)
+        z = self.matrix.forward(x)
         xp = namespace(z)
         small = xp.exp(-xp.abs(z))
-        return self.weight * self.map.adjoint(small / (1.0 + small) ** 2 * self.map.forward(v))
+        return self.weight * self.matrix.adjoint(small / (1.0 + small) ** 2 * self.matrix.forward(v))
+
+
+class Hinge(Function):
+    """Hinge loss of scores z, `max(0, 1 - y_i z_i)`, mean over the entries unless `reduction="sum"`.
+
+    `Hinge(y) @ A` is the loss of a linear classifier with the rows of A as data.
+
+    Parameters
+    ----------
+    y : array, shape (rows,)
+        Labels, -1 and +1 or 0 and 1.
+    reduction : {"mean", "sum"}, default "mean"
+        Mean over the entries, or plain sum.
+
+    Raises
+    ------
+    InputError
+        If labels are others than these or there are none.
+    """
+
+    provides = ("value", "values", "prox", "prox_conjugate")
+    data = ("y",)
+    real = True
+    convex = True
+
+    def __init__(self, y: Any, reduction: Reduction = "mean") -> None:
+        self.y = _signs(y)
+        self.reduction = _checked(reduction)
+        self.weight = 1.0 / self.y.shape[0] if reduction == "mean" else 1.0
+        self.shape = tuple(self.y.shape)
+        self.shape_source = f"y is {self.shape}"
+
+    def __repr__(self) -> str:
+        return f"Hinge({self.shape_source}, {self.reduction})"
+
+    def value(self, x: Array) -> float:
+        return self.weight * float(clip(1.0 - self.y * x, 0.0, None).sum())
+
+    def values(self, X: Array) -> Array:
+        return self.weight * namespace(X).sum(clip(1.0 - self.y * X, 0.0, None), axis=1)
+
+    def prox(self, v: Array, t: float) -> Array:
+        """Margins below 1 grow by `t w`, at most up to 1."""
+        return v + self.y * clip(1.0 - self.y * v, 0.0, t * self.weight)
+
+    def prox_conjugate(self, v: Array, s: float) -> Array:
+        return -self.y * clip(s - self.y * v, 0.0, self.weight)
+
+
+def _checked(reduction: Any) -> Reduction:
+    if reduction not in ("mean", "sum"):
+        raise InputError(f"reduction is {reduction!r}; {did_you_mean(str(reduction), ['mean', 'sum'])}")
+    return reduction  # type: ignore[no-any-return]
 
 
 def _bounded_exp(z: Array) -> Array:
@@ -231,4 +279,6 @@ def _signs(y: Any) -> Array:
         shown = ", ".join(str(value) for value in seen[:6].tolist()) + (", …" if seen.size > 6 else "")
         raise InputError(f"y holds the labels {shown}; expected -1 and +1, or 0 and 1")
     labels = as_data(y, "y")
+    if labels.ndim != 1:
+        raise InputError(f"y is {tuple(labels.shape)}; expected a vector, one label per row of A")
     return 2.0 * namespace(labels).astype(labels > 0, labels.dtype) - 1.0

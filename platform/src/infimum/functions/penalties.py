@@ -1,4 +1,4 @@
-"""Penalties with closed-form proximal maps: l1, the Euclidean norm, and half its square."""
+"""Penalties with closed-form proximal maps: l1, elastic net, Huber, the Euclidean norm, and half its square."""
 
 from __future__ import annotations
 
@@ -64,6 +64,105 @@ class L1(Function):
 
     def prox_conjugate(self, v: Array, s: float) -> Array:
         return clip(v, -self.weights, self.weights)
+
+
+class ElasticNet(Function):
+    """`l1 ||x||_1 + l2 / 2 ||x||^2`, for real x of any shape.
+
+    Parameters
+    ----------
+    l1, l2 : float, default 1
+        Numbers >= 0. The `alpha` and `l1_ratio` of scikit-learn are `l1 = alpha * l1_ratio` and
+        `l2 = alpha * (1 - l1_ratio)`.
+
+    Raises
+    ------
+    InputError
+        If a weight is negative, NaN or inf.
+    """
+
+    provides = ("value", "values", "prox", "prox_conjugate")
+    real = True
+    convex = True
+
+    def __init__(self, l1: float = 1.0, l2: float = 1.0) -> None:
+        self.l1, self.l2 = (_weight(given, f"ElasticNet: {name}") for name, given in (("l1", l1), ("l2", l2)))
+        self.strongly_convex = self.l2
+
+    def __repr__(self) -> str:
+        return f"ElasticNet(l1={self.l1:g}, l2={self.l2:g})"
+
+    def value(self, x: Array) -> float:
+        return self.l1 * float(abs(x).sum()) + 0.5 * self.l2 * inner(x, x)
+
+    def values(self, X: Array) -> Array:
+        return namespace(X).sum(self.l1 * abs(X) + (0.5 * self.l2) * X * X, axis=tuple(range(1, X.ndim)))
+
+    def prox(self, v: Array, t: float) -> Array:
+        bound = t * self.l1
+        return (v - clip(v, -bound, bound)) / (1.0 + t * self.l2)
+
+    def prox_conjugate(self, v: Array, s: float) -> Array:
+        return v - (v - clip(v, -self.l1, self.l1)) * (s / (s + self.l2))
+
+
+class Huber(Function):
+    """`sum_i h(x_i)`, where `h(x) = x^2 / 2` up to `|x| = delta` and `delta (|x| - delta / 2)` beyond; x is real.
+
+    `Huber(delta).translate(b) @ A` is robust regression, summed over the rows.
+
+    Parameters
+    ----------
+    delta : float, default 1
+        Where the parabola ends, > 0.
+
+    Raises
+    ------
+    InputError
+        If delta is not positive and finite.
+    """
+
+    provides = ("value", "values", "gradient", "value_and_gradient", "hvp", "prox", "prox_conjugate")
+    real = True
+    convex, lipschitz = True, 1.0
+
+    def __init__(self, delta: float = 1.0) -> None:
+        self.delta = _weight(delta, "Huber: delta", positive=True)
+
+    def __repr__(self) -> str:
+        return f"Huber({self.delta:g})"
+
+    def value(self, x: Array) -> float:
+        slope = self.gradient(x)
+        return inner(slope, x - 0.5 * slope)
+
+    def values(self, X: Array) -> Array:
+        slope = self.gradient(X)
+        return namespace(X).sum(slope * (X - 0.5 * slope), axis=tuple(range(1, X.ndim)))
+
+    def gradient(self, x: Array) -> Array:
+        return clip(x, -self.delta, self.delta)
+
+    def value_and_gradient(self, x: Array) -> tuple[float, Array]:
+        slope = self.gradient(x)
+        return inner(slope, x - 0.5 * slope), slope
+
+    def hvp(self, x: Array, v: Array) -> Array:
+        return v * (abs(x) <= self.delta)
+
+    def prox(self, v: Array, t: float) -> Array:
+        return v - t * clip(v / (1.0 + t), -self.delta, self.delta)
+
+    def prox_conjugate(self, v: Array, s: float) -> Array:
+        return clip(v / (1.0 + s), -self.delta, self.delta)
+
+
+def _weight(given: Any, name: str, positive: bool = False) -> float:
+    """A finite number >= 0 (or > 0) as a float."""
+    number = float(given) if isinstance(given, Real) and not isinstance(given, bool) else float("nan")
+    if not 0 <= number < float("inf") or (positive and number == 0):
+        raise InputError(f"{name} is {given!r}; expected a finite number {'> 0' if positive else '>= 0'}")
+    return number
 
 
 class L2(Function):

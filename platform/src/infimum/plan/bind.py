@@ -11,9 +11,10 @@ import numpy as np
 
 from infimum.counters import Cell, Counters, counting, evaluating
 from infimum.exactness import Exactness
+from infimum.functions.base import FACTS
 from infimum.functions.maps import Map, ScaledIdentity
 from infimum.oracle import Stateful
-from infimum.plan.derive import derive, obtain
+from infimum.plan.derive import Derivation, derive, obtain
 from infimum.plan.match import Lift, inner, offers_in
 from infimum.plan.plan import Plan
 from infimum.problem import Term
@@ -53,6 +54,8 @@ class Part:
         self.capabilities = frozenset(calls)
         self.exactness = exactness
         self.on = on
+        self.native: frozenset[str] = frozenset()
+        """Capabilities that the function or the oracle has itself; the others follow from these by a rule."""
         self.direct: dict[str, Cell] = {}
         """Cells of the capabilities of which a call is an evaluation: it is counted once for both."""
         self._source = source
@@ -71,9 +74,9 @@ class Part:
         if name in self._facts:
             return self._facts[name]
         source = self._source
-        if name in getattr(source, "capabilities", ()):
+        if name in CAPABILITIES or name in getattr(source, "capabilities", ()):
             raise AttributeError(f"this part does not offer '{name}'; name it in the slot's needs or wants")
-        value = getattr(source, name)
+        value = getattr(source, name, FACTS[name]) if name in FACTS else getattr(source, name)
         if isinstance(value, int | float | str | tuple) or value is None:
             self._facts[name] = value
         return value
@@ -114,10 +117,15 @@ class Bound:
         plan, problem = self.plan, self.plan.problem
         terms = plan.assignment.terms[slot.name]
         if not terms:
-            return () if slot.each else _plain(slot.empty)
+            return () if slot.each else _vacant(slot)
         lifted = [self._term(slot, term) for term in terms]
         if slot.each:
-            return tuple(self._called(slot, part, f"{slot.name}/{term.name}") for part, term in zip(lifted, terms))
+            # Where the map stands beside f, f itself never sees the packed vector.
+            placed = lifted if slot.takes_map else [self._placed(slot, *one) for one in zip(lifted, terms, strict=True)]
+            owners = [f"{slot.name}/{term.name}" for term in terms]
+            return tuple(self._called(slot, part, owner) for part, owner in zip(placed, owners, strict=True))
+        if slot.takes_map:
+            return self._called(slot, lifted[0], slot.name)
         whole = plan.assignment.slot_lifts.get(slot.name)
         embedded = [problem.embed(part, term) for part, term in zip(lifted, terms, strict=True)]
         joined = problem.join(terms, embedded)
@@ -129,13 +137,23 @@ class Bound:
             return self._called(slot, joined, slot.name)
         names = [n for n in (*slot.needs, *slot.wants) if n in joined.capabilities]
         part = Part({n: getattr(joined, n) for n in names}, joined, exactness=exactness)
+        part.native = frozenset(names).intersection(*(one.native for one in lifted)) if whole is None else frozenset()
         return self._called(slot, part, slot.name)
+
+    def _placed(self, slot: Slot, part: Part, term: Term) -> Part:
+        """A part of one block as a part of the packed vector."""
+        if not self.plan.problem.embeds(term):
+            return part
+        whole = self.plan.problem.embed(part, term)
+        names = [n for n in (*slot.needs, *slot.wants) if n in whole.capabilities]
+        out = Part({n: getattr(whole, n) for n in names}, whole, exactness=part.exactness, on=part.on)
+        out.native = part.native
+        return out
 
     def _term(self, slot: Slot, term: Term) -> Part:
         """One term as the slot sees it: counted, lifted, with the map beside it where the slot takes it."""
         problem = self.plan.problem
         body = problem.view(term, self._point)
-        map_ = getattr(body, "map", None) if slot.takes_map else None
         offers, seen = offers_in(slot, body), inner(slot, body)
         extended = bool(getattr(seen, "extended", False))
         calls = {
@@ -145,16 +163,16 @@ class Bound:
         part = self._lift(view, offers, self.plan.assignment.lifts[term.name], f"{slot.name}/{term.name}")
         part.direct = {name: self.counters.evaluation(term.name, name) for name in self._direct(slot, term)}
         if slot.takes_map:
-            _add_map(part, map_ if map_ is not None else ScaledIdentity())
+            _add_map(part, problem.embed_map(body.map if seen is not body else ScaledIdentity(), term))
         part.on = term.on
         return part
 
     def _direct(self, slot: Slot, term: Term) -> frozenset[str]:
-        """Capabilities with nothing between the solver and the function: a call of one is an evaluation of the other."""
-        plan = self.plan
-        lift = plan.assignment.lifts[term.name]
-        alone = not slot.each and plan.assignment.terms[slot.name] == (term,) and slot.name not in plan.assignment.slot_lifts
-        if not alone or plan.problem.embeds(term) or lift.choice is not None:
+        """Capabilities with nothing between solver and function: a call of one is an evaluation of the other."""
+        found = self.plan.assignment
+        lift = found.lifts[term.name]
+        alone = not slot.each and found.terms[slot.name] == (term,) and slot.name not in found.slot_lifts
+        if not alone or self.plan.problem.embeds(term) or lift.choice is not None:
             return frozenset()
         derived = [one for one in lift.derivations.values() if one.rule is not None]
         below = {leaf for one in derived for leaf in one.leaves}
@@ -164,27 +182,26 @@ class Bound:
     def _lift(self, view: Any, offers: frozenset[str], lift: Lift, role: str) -> Part:
         """A part with the capabilities of `lift`, through its oracle if there is one."""
         facts: dict[str, Any] = {}
-        if lift.choice is None:
-            source: Callable[[str], Callable[..., Any]] = lambda name: getattr(view, name)  # noqa: E731
-            seen = offers
-        else:
-            oracle = lift.choice.oracle
-            below = {n: obtain(n, offers, lambda k: getattr(view, k)) for n in self._sees(oracle, offers)}
+        source: Callable[[str], Callable[..., Any]] = lambda name: getattr(view, name)  # noqa: E731
+        if lift.choice is not None:
+            oracle, own = lift.choice.oracle, source
+            below = {one.name: obtain(one, own) for one in self._sees(oracle, offers)}
             bound = oracle.bind(Part(below, view), self._stream(f"oracle/{role}"))
             if isinstance(bound, Stateful):
                 self.stateful[role] = bound
             supplied = set(oracle.supplies)
-            source = lambda name: getattr(bound, name) if name in supplied else getattr(view, name)  # noqa: E731
-            seen = lift.offers
+            source = lambda name: getattr(bound, name) if name in supplied else obtain(lift.beside[name], own)  # noqa: E731
             facts = {n: getattr(bound, n) for n in ("lipschitz",) if getattr(bound, n, None) is not None}
-        calls = {name: obtain(name, seen, source) for name in lift.derivations}
+        calls = {name: obtain(one, source) for name, one in lift.derivations.items()}
         part = Part(calls, view, exactness=lift.exactness, facts=facts)
+        part.native = frozenset(name for name, one in lift.derivations.items() if one.rule is None)
         self._all[role] = part
         return part
 
     @staticmethod
-    def _sees(oracle: Any, offers: frozenset[str]) -> list[str]:
-        return [n for n in dict.fromkeys((*oracle.needs, *oracle.wants)) if derive(n, offers) is not None]
+    def _sees(oracle: Any, offers: frozenset[str]) -> list[Derivation]:
+        found = [derive(name, offers) for name in dict.fromkeys((*oracle.needs, *oracle.wants))]
+        return [one for one in found if one is not None]
 
     def _called(self, slot: Slot, part: Part, owner: str) -> Part:
         """The same part with the solver's own calls counted."""
@@ -194,6 +211,7 @@ class Bound:
             cell = self.counters.call(owner, n, slot.name, same=part.direct.get(n))
             calls[n] = getattr(part, n) if n in part.direct else counting(getattr(part, n), cell)
         out = Part(calls, part, exactness=part.exactness, on=part.on)
+        out.native = part.native
         if slot.takes_map:
             for n in ("map", "adjoint", "norm"):
                 setattr(out, n, getattr(part, n))
@@ -205,9 +223,14 @@ def _add_map(part: Part, map_: Map) -> None:
     part._facts["norm"] = map_.norm
 
 
-def _plain(empty: Any) -> Any:
-    """What stands in an empty slot, with `offers` like any part."""
+def _vacant(slot: Slot) -> Any:
+    """What stands in a slot without terms: the capabilities that the slot asks for, uncounted."""
+    empty = slot.empty
     if empty is None:
         return None
-    calls = {name: getattr(empty, name) for name in empty.capabilities}
-    return Part(calls, empty)
+    offers = frozenset(empty.capabilities)
+    found = [derive(name, offers) for name in dict.fromkeys((*slot.needs, *slot.wants))]
+    part = Part({one.name: obtain(one, lambda k: getattr(empty, k)) for one in found if one is not None}, empty)
+    if slot.takes_map:
+        _add_map(part, ScaledIdentity())
+    return part

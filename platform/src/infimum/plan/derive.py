@@ -15,6 +15,8 @@ class Rule:
     needs: tuple[str, ...]
     label: str
     make: Callable[..., Callable[..., Any]]
+    convex: bool = False
+    """Whether it holds for convex functions and sets only."""
 
 
 def _pair(value: Any, gradient: Any) -> Any:
@@ -37,6 +39,10 @@ def _row(values: Any) -> Any:
     return lambda x: values(x[None, ...])[0]
 
 
+def _times(hessian: Any) -> Any:
+    return lambda x, v: (hessian(x) @ v.reshape(-1)).reshape(v.shape)
+
+
 def _projected(project: Any) -> Any:
     return lambda v, t: project(v)
 
@@ -50,10 +56,18 @@ RULES: tuple[Rule, ...] = (
     Rule("gradient", ("value_and_gradient",), "second of value_and_gradient", _second),
     Rule("value", ("values",), "batch of one", _row),
     Rule("value_and_gradient", ("value", "gradient"), "value and gradient", _pair),
+    Rule("hvp", ("hessian",), "Hessian times vector", _times),
     Rule("prox", ("project",), "projection", _projected),
-    Rule("prox_conjugate", ("prox",), "Moreau", _moreau),
+    Rule("prox_conjugate", ("prox",), "Moreau", _moreau, convex=True),
     Rule("step", ("project",), "projected step", _projected_step),
 )
+
+
+def barred(body: Any) -> frozenset[str]:
+    """Capabilities that no rule gives for `body`, since it is declared not to be convex."""
+    if getattr(body, "convex", None) is not False:
+        return frozenset()
+    return frozenset(rule.supplies for rule in RULES if rule.convex)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,29 +78,28 @@ class Derivation:
     leaves: frozenset[str]
     labels: tuple[str, ...] = ()
     rule: Rule | None = None
+    below: tuple[Derivation, ...] = ()
+    """How the needs of the rule are had, in its order."""
 
 
-def derive(name: str, offers: Collection[str], _open: frozenset[str] = frozenset()) -> Derivation | None:
-    """How `name` follows from `offers`: as it is, or by rules; None if it does not."""
+def derive(name: str, offers: Collection[str], without: frozenset[str] = frozenset()) -> Derivation | None:
+    """How `name` follows from `offers`: as it is, or by rules that pass through nothing in `without`; None if not."""
     if name in offers:
         return Derivation(name, frozenset({name}))
     for rule in RULES:
-        if rule.supplies != name or _open & set(rule.needs) or name in _open:
+        if rule.supplies != name or without & set(rule.needs) or name in without:
             continue
-        below = [derive(need, offers, _open | {name}) for need in rule.needs]
-        if all(one is not None for one in below):
-            found = [one for one in below if one is not None]
+        below = [derive(need, offers, without | {name}) for need in rule.needs]
+        found = tuple(one for one in below if one is not None)
+        if len(found) == len(below):
             leaves = frozenset().union(*(one.leaves for one in found))
             labels = tuple(label for one in found for label in one.labels)
-            return Derivation(name, leaves, (*labels, rule.label), rule)
+            return Derivation(name, leaves, (*labels, rule.label), rule, found)
     return None
 
 
-def obtain(name: str, offers: Collection[str], get: Callable[[str], Callable[..., Any]]) -> Callable[..., Any]:
-    """The callable of `name`, made from those that `get` gives; `derive(name, offers)` must not be None."""
-    found = derive(name, offers)
-    if found is None:
-        raise KeyError(name)
+def obtain(found: Derivation, get: Callable[[str], Callable[..., Any]]) -> Callable[..., Any]:
+    """The callable of a derived capability, made from those that `get` gives for its leaves."""
     if found.rule is None:
-        return get(name)
-    return found.rule.make(*(obtain(need, offers, get) for need in found.rule.needs))
+        return get(found.name)
+    return found.rule.make(*(obtain(one, get) for one in found.below))

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from infimum.exactness import Exactness
+from infimum.functions.algebra import Composed
 from infimum.oracle import Oracle
-from infimum.plan.derive import Derivation, derive
+from infimum.plan.derive import RULES, Derivation, barred, derive
 from infimum.problem import Problem, Term
 from infimum.solver import Slot
 
@@ -28,9 +29,10 @@ class Lift:
     """How a term, or the sum in a slot, gets what the slot needs."""
 
     derivations: Mapping[str, Derivation]
-    offers: frozenset[str]
     choice: Choice | None
     exactness: Exactness
+    beside: Mapping[str, Derivation] = field(default_factory=dict)
+    """What the derivations may take from the function itself where an oracle stands over it."""
     replaced: frozenset[str] = frozenset()
     """Capabilities that the function has and that the named oracle supplies in their place."""
 
@@ -52,32 +54,30 @@ class Assignment:
     slot_lifts: Mapping[str, Lift] = field(default_factory=dict)
 
 
+def inner(slot: Slot, body: Any) -> Any:
+    """The function that a slot sees: `f` of `f @ A` where it takes the map, else the whole."""
+    return body.function if slot.takes_map and isinstance(body, Composed) else body
+
+
 def offers_in(slot: Slot, body: Any) -> frozenset[str]:
     """Capabilities of a term as the slot sees it: of f where the slot takes the map, of f∘A else."""
-    if slot.takes_map and getattr(body, "map", None) is not None:
-        return frozenset(body.function.capabilities)
-    return frozenset(body.capabilities)
-
-
-def inner(slot: Slot, body: Any) -> Any:
-    """The function that a slot sees: `f` of `f @ A` where it takes the map."""
-    return body.function if slot.takes_map and getattr(body, "map", None) is not None else body
+    return frozenset(inner(slot, body).capabilities)
 
 
 def lift(offers: frozenset[str], slot: Slot, choice: Choice | None, body: Any) -> Lift | Missing:
-    """How `offers` becomes what `slot` needs, with the oracle of `choice` or without one."""
+    """How `offers` of `body`, as the slot sees it, becomes what `slot` needs, by the oracle of `choice` or without."""
     own = getattr(body, "exactness", Exactness.exact)
-    if choice is None:
-        found = {name: derive(name, offers) for name in slot.needs}
-        missing = tuple(name for name, one in found.items() if one is None)
-        if missing:
-            return Missing(missing, f"offers only {', '.join(sorted(offers)) or 'nothing'}")
-        wanted = {name: derive(name, offers) for name in slot.wants}
-        given = {name: one for name, one in {**found, **wanted}.items() if one is not None}
-        if own > slot.accepts:
-            return Missing((), f"is {own}, but slot '{slot.name}' accepts {slot.accepts} at worst")
-        return Lift(given, offers, None, own)
-    return _lift_by(offers, slot, choice, body, own)
+    if choice is not None:
+        return _lift_by(offers, slot, choice, body, own)
+    never = barred(body)
+    found = {name: derive(name, offers, never) for name in slot.needs}
+    missing = tuple(name for name, one in found.items() if one is None)
+    if missing:
+        return Missing(missing, f"offers only {_listed(offers)}")
+    if own > slot.accepts:
+        return Missing((), f"is {own}, but slot '{slot.name}' accepts {slot.accepts} at worst")
+    wanted = {name: derive(name, offers, never) for name in slot.wants}
+    return Lift(_those(found, wanted), None, own)
 
 
 def _lift_by(offers: frozenset[str], slot: Slot, choice: Choice, body: Any, own: Exactness) -> Lift | Missing:
@@ -85,25 +85,46 @@ def _lift_by(offers: frozenset[str], slot: Slot, choice: Choice, body: Any, own:
     lacking = tuple(name for name in oracle.needs if derive(name, offers) is None)
     if lacking:
         return Missing(lacking, f"offers no {' and no '.join(lacking)}, which oracle {choice.name} needs")
-    if (refusal := oracle.refuses(body)) is not None:
-        return Missing((), f"is refused by oracle {choice.name}: {refusal}")
+    if (refused := oracle.refuses(body)) is not None:
+        return Missing((), f"is refused by oracle {choice.name}: {refused}")
     supplied = frozenset(oracle.supplies)
-    seen = supplied | {name for name in (*oracle.needs, *oracle.wants) if derive(name, offers) is not None}
-    found = {name: derive(name, seen) or derive(name, offers) for name in slot.needs}
+    own_too = beside(supplied, offers)
+    seen, never = supplied | own_too.keys(), barred(body)
+    found = {name: derive(name, seen, never) for name in slot.needs}
+    if not any(one.leaves & supplied for one in found.values() if one is not None):
+        found = {name: derive(name, supplied, never) or one for name, one in found.items()}
     missing = tuple(name for name, one in found.items() if one is None)
     if missing:
-        return Missing(missing, f"gets only {', '.join(sorted(supplied))} from oracle {choice.name}")
-    if not any(one.leaves & supplied for one in found.values() if one is not None):
-        return Missing((), f"needs no {' or '.join(oracle.supplies)} from oracle {choice.name} there")
+        return Missing(missing, f"gets only {_listed(supplied)} from oracle {choice.name}")
+    used = frozenset().union(*(one.leaves for one in found.values() if one is not None)) & supplied
+    if not used:
+        return Missing((), f"has no use for what oracle {choice.name} supplies ({_listed(supplied)})")
     exactness = max(own, oracle.exactness)
     if exactness > slot.accepts:
-        return Missing(
-            (), f"would be {exactness} through oracle {choice.name}, but slot '{slot.name}' accepts {slot.accepts} at worst"
-        )
-    wanted = {name: derive(name, seen) for name in slot.wants}
-    given = {name: one for name, one in {**found, **wanted}.items() if one is not None}
-    used = frozenset().union(*(one.leaves for one in given.values()))
-    return Lift(given, seen | used, choice, exactness, replaced=supplied & offers)
+        by = f"would be {exactness} through oracle {choice.name}"
+        return Missing((), f"{by}, but slot '{slot.name}' accepts {slot.accepts} at worst")
+    # A want is not put together around an oracle: that would cost evaluations nobody asked for.
+    wanted = {name: derive(name, seen) for name in slot.wants if name in supplied or derive(name, seen - supplied)}
+    replaced = frozenset(name for name in used if derive(name, offers) is not None)
+    return Lift(_those(found, wanted), choice, exactness, own_too, replaced)
+
+
+def beside(supplied: frozenset[str], offers: frozenset[str]) -> dict[str, Derivation]:
+    """What a function offers beside an oracle: nothing that rests on what the oracle supplies, or that it rests on."""
+    out = {}
+    for name in sorted(offers | {rule.supplies for rule in RULES}):
+        found = derive(name, offers - supplied, supplied)
+        if found is not None and not any(derive(one, {name}) for one in supplied):
+            out[name] = found
+    return out
+
+
+def _those(*groups: Mapping[str, Derivation | None]) -> dict[str, Derivation]:
+    return {name: one for group in groups for name, one in group.items() if one is not None}
+
+
+def _listed(offers: Collection[str]) -> str:
+    return ", ".join(sorted(offers)) or "nothing"
 
 
 class Matcher:
@@ -137,98 +158,120 @@ class Matcher:
 
     def _options(self, term: Term) -> dict[str, list[Lift] | Missing]:
         """Per slot: the ways in which the term can stand there (without an oracle first), or why not."""
+        return {slot.name: self._ways(term, slot) for slot in self.slots}
+
+    def _ways(self, term: Term, slot: Slot) -> list[Lift] | Missing:
+        target = self.assign.get(term.name, slot.name)
+        if target != slot.name:
+            return Missing((), f"is assigned to slot '{target}'")
         body = self.bodies[term.name]
-        out: dict[str, list[Lift] | Missing] = {}
-        for slot in self.slots:
-            if self.assign.get(term.name, slot.name) != slot.name:
-                out[slot.name] = Missing((), f"is assigned to slot '{self.assign[term.name]}'")
-                continue
-            offers, seen = offers_in(slot, body), inner(slot, body)
-            named = self.named.get(term.name)
-            if (whole := self.named.get(f"slot:{slot.name}")) is not None and named is None:
-                out[slot.name] = self._for_sum(whole, offers)
-                continue
-            choices: list[Choice | None] = [named] if named is not None else [None, *self.allowed]
-            tried = [lift(offers, slot, choice, seen) for choice in choices]
-            good = [one for one in tried if isinstance(one, Lift)]
-            out[slot.name] = good or next(one for one in tried if isinstance(one, Missing))
-        return out
+        offers, seen = offers_in(slot, body), inner(slot, body)
+        named, whole = self.named.get(term.name), self.named.get(f"slot:{slot.name}")
+        if whole is not None:
+            if named is not None:
+                return Missing((), f"would stand under two oracles: its own {named.name} and the slot's {whole.name}")
+            return self._for_sum(slot, whole, offers, seen)
+        choices: list[Choice | None] = [named] if named is not None else [None, *self.allowed]
+        tried = [lift(offers, slot, choice, seen) for choice in choices]
+        good = [one for one in tried if isinstance(one, Lift)]
+        return good[:1] if good and good[0].choice is None else good or next(
+            one for one in tried if isinstance(one, Missing)
+        )
 
     @staticmethod
-    def _for_sum(whole: Choice, offers: frozenset[str]) -> list[Lift] | Missing:
+    def _for_sum(slot: Slot, whole: Choice, offers: frozenset[str], body: Any) -> list[Lift] | Missing:
         found = {name: derive(name, offers) for name in whole.oracle.needs}
         lacking = tuple(name for name, one in found.items() if one is None)
         if lacking:
             return Missing(lacking, f"offers no {' and no '.join(lacking)}, which oracle {whole.name} needs")
-        wanted = {name: derive(name, offers) for name in whole.oracle.wants}
-        given = {name: one for name, one in {**found, **wanted}.items() if one is not None}
-        return [Lift(given, offers, None, Exactness.exact)]
+        more = {name: derive(name, offers) for name in (*whole.oracle.wants, *slot.needs, *slot.wants)}
+        return [Lift(_those(found, more), None, getattr(body, "exactness", Exactness.exact))]
 
     def search(self) -> Assignment | None:
-        """The first complete assignment in term order × slot order with the fewest oracles."""
-        most = sum(1 for term in self.terms if self._needs_oracle(term))
+        """The first complete assignment in term order × slot order, with the fewest oracles and then the most exact.
+
+        Only the oracles that nobody named are weighed by exactness: the worst of them is as good as it can be.
+        """
+        if any(not self.places(term) for term in self.terms) or any(self.fits(s) < s.at_least for s in self.slots):
+            return None
         least = sum(1 for term in self.terms if term.name in self.named)
-        for budget in range(least, max(most, least) + 1):
-            found = self._extend(0, budget, {slot.name: [] for slot in self.slots}, {})
-            if found is not None:
-                return found
+        most = least + sum(1 for term in self.terms if term.name not in self.named) if self.allowed else least
+        worst = sorted({one.oracle.exactness for one in self.allowed}) or [Exactness.exact]
+        for budget in range(least, most + 1):
+            for cap in worst if budget > least else worst[:1]:
+                found = self._extend(0, budget, cap, {slot.name: [] for slot in self.slots}, {})
+                if found is not None:
+                    return found
         return None
 
-    def _needs_oracle(self, term: Term) -> bool:
-        ways = self.options[term.name].values()
-        return any(one.choice is not None for way in ways if isinstance(way, list) for one in way)
+    def places(self, term: Term) -> list[Slot]:
+        """The slots in which a term can stand when it is looked at alone."""
+        return [slot for slot in self.slots if not isinstance(self.options[term.name][slot.name], Missing)]
+
+    def fits(self, slot: Slot) -> int:
+        """How many terms could stand in a slot, as the slot counts them."""
+        return slot.count(self.problem, [term for term in self.terms if slot in self.places(term)])
 
     def _extend(
-        self, at: int, budget: int, placed: dict[str, list[Term]], lifts: dict[str, Lift]
+        self, at: int, budget: int, cap: Exactness, placed: dict[str, list[Term]], lifts: dict[str, Lift]
     ) -> Assignment | None:
         if at == len(self.terms):
             return self._complete(placed, lifts)
         term = self.terms[at]
         for slot in self.slots:
             ways = self.options[term.name][slot.name]
-            if isinstance(ways, Missing):
-                continue
-            here = placed[slot.name]
-            if slot.at_most is not None and self.problem.units([*here, term]) > slot.at_most:
-                continue
-            for way in ways:
+            for way in () if isinstance(ways, Missing) else ways:
                 cost = 0 if way.choice is None else 1
-                if cost > budget:
+                if cost > budget or (way.choice is not None and not way.choice.named and way.exactness > cap):
                     continue
-                here.append(term)
+                placed[slot.name].append(term)
                 lifts[term.name] = way
-                found = self._extend(at + 1, budget - cost, placed, lifts)
-                if found is not None:
-                    return found
-                here.pop()
+                if self.together(slot, placed[slot.name], lifts):
+                    found = self._extend(at + 1, budget - cost, cap, placed, lifts)
+                    if found is not None:
+                        return found
+                placed[slot.name].pop()
                 del lifts[term.name]
         return None
+
+    def together(self, slot: Slot, terms: Sequence[Term], lifts: Mapping[str, Lift]) -> bool:
+        """Whether terms can share a slot: not too many, and with what it needs in common. More never help."""
+        if slot.at_most is not None and slot.count(self.problem, terms) > slot.at_most:
+            return False
+        if slot.each or slot.takes_map:
+            return True
+        whole = self.named.get(f"slot:{slot.name}")
+        return set(whole.oracle.needs if whole else slot.needs) <= self.joined(terms, lifts)
+
+    def joined(self, terms: Sequence[Term], lifts: Mapping[str, Lift]) -> frozenset[str]:
+        """What the sum of terms in one slot offers."""
+        return self.problem.joined(terms, [frozenset(lifts[term.name].derivations) for term in terms])
 
     def _complete(self, placed: Mapping[str, list[Term]], lifts: Mapping[str, Lift]) -> Assignment | None:
         slot_lifts: dict[str, Lift] = {}
         for slot in self.slots:
             terms = placed[slot.name]
-            if self.problem.units(terms) < slot.at_least:
+            if slot.count(self.problem, terms) < slot.at_least:
                 return None
             whole = self.named.get(f"slot:{slot.name}")
-            if not terms:
-                if whole is not None:
-                    return None
+            if whole is None:
                 continue
-            if slot.each:
-                continue
-            together = self.problem.joined(terms, [frozenset(lifts[t.name].derivations) for t in terms])
-            if whole is not None:
-                lifted = lift(together, slot, whole, None)
-                if isinstance(lifted, Missing):
-                    return None
-                slot_lifts[slot.name] = lifted
-            elif not set(slot.needs) <= together:
+            lifted = self.lift_sum(slot, whole, terms, lifts)
+            if isinstance(lifted, Missing):
                 return None
+            slot_lifts[slot.name] = lifted
         return Assignment({name: tuple(terms) for name, terms in placed.items()}, dict(lifts), slot_lifts)
+
+    def lift_sum(self, slot: Slot, whole: Choice, terms: Sequence[Term], lifts: Mapping[str, Lift]) -> Lift | Missing:
+        """How the oracle of a slot lifts the sum of what stands there."""
+        if not terms:
+            return Missing((), "stays empty")
+        problem = self.problem
+        body = problem.join(terms, [problem.embed(self.bodies[term.name], term) for term in terms])
+        return lift(self.joined(terms, lifts), slot, whole, body)
 
 
 def names(items: Collection[str], word: str = "and") -> str:
     """`'a'`, `'a' and 'b'`, `'a', 'b' and 'c'`."""
     quoted = [f"'{one}'" for one in items]
-    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} {word} {quoted[-1]}"
+    return ", ".join(quoted[:-1]) + f" {word} {quoted[-1]}" if len(quoted) > 1 else "".join(quoted)

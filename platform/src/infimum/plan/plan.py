@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,9 +10,9 @@ from typing import Any
 from infimum.errors import InputError, did_you_mean
 from infimum.exactness import Exactness
 from infimum.oracle import Resume
-from infimum.plan.match import Assignment, Choice, Lift, Matcher
+from infimum.plan.match import Assignment, Choice, Lift, Matcher, inner
 from infimum.plan.reason import refusal, wrong_family
-from infimum.problem import Problem
+from infimum.problem import Problem, Term
 from infimum.solver import Metric, Slot, Solver
 
 _RESUME_ORDER: tuple[Resume, ...] = ("exact", "replay", "none")
@@ -78,7 +79,8 @@ class Plan:
         empty = [slot.name for slot in self.slots if not self.assignment.terms[slot.name]]
         if empty:
             lines.append(f"  empty slots: {', '.join(empty)}")
-        lines.append(f"  exactness {self.exactness}, resume {self.resume}")
+        loop = f", stops {self.solver.stops} (a loop of its own)" if self.solver.drives else ""
+        lines.append(f"  exactness {self.exactness}, resume {self.resume}{loop}")
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
@@ -100,6 +102,7 @@ class Plan:
             ],
             "exactness": str(self.exactness),
             "resume": self.resume,
+            "stops": self.solver.stops,
             "metrics": sorted(self.metrics),
         }
 
@@ -166,37 +169,45 @@ def _check_names(
     problem: Problem, slots: Sequence[Slot], named: Mapping[str, Choice], assign: Mapping[str, str], name: str
 ) -> None:
     terms = [term.name for term in problem.terms]
-    places = [slot.name for slot in slots]
+    places = {slot.name: slot for slot in slots}
     for key in named:
         slot = key.removeprefix("slot:")
         if key.startswith("slot:") and slot not in places:
             raise InputError(f"oracles: {name} has no slot '{slot}'; {did_you_mean(slot, places)}")
+        if key.startswith("slot:") and (places[slot].each or places[slot].takes_map):
+            raise InputError(f"oracles: slot '{slot}' of {name} keeps its terms apart; name terms in place of '{key}'")
         if not key.startswith("slot:") and key not in terms:
-            raise InputError(f"oracles: the problem has no term '{key}'; {did_you_mean(key, terms)}")
+            hint = f"for the sum in a slot write 'slot:{key}'" if key in places else did_you_mean(key, terms)
+            raise InputError(f"oracles: the problem has no term '{key}'; {hint}")
     for term, slot in assign.items():
-        if term not in terms:
-            raise InputError(f"assign: the problem has no term '{term}'; {did_you_mean(term, terms)}")
         if slot not in places:
             raise InputError(f"assign: {name} has no slot '{slot}'; {did_you_mean(slot, places)}")
+        if term not in terms:
+            raise InputError(f"assign: the problem has no term '{term}'; {did_you_mean(term, terms)}")
 
 
 def _placements(matcher: Matcher, assignment: Assignment) -> list[Placement]:
     lines = []
     for slot in matcher.slots:
         whole = assignment.slot_lifts.get(slot.name)
+        oracle = whole.choice.oracle if whole is not None and whole.choice is not None else None
+        show = slot.needs if oracle is None else (*oracle.needs, *oracle.wants)
         for term in assignment.terms[slot.name]:
-            body = matcher.bodies[term.name]
-            lines.append(_line(slot, term.name, assignment.lifts[term.name], body, show=None if whole else slot.needs))
+            seen = inner(slot, matcher.bodies[term.name])
+            size = _dimension(matcher.problem, slot, term, matcher.bodies[term.name])
+            lines.append(_line(slot, term.name, assignment.lifts[term.name], seen, show, size))
         if whole is not None:
-            lines.append(_line(slot, f"slot:{slot.name}", whole, None, show=slot.needs))
+            lines.append(_line(slot, f"slot:{slot.name}", whole, None, slot.needs, matcher.problem.dimension()))
     return lines
 
 
-def _line(slot: Slot, term: str, lift: Lift, body: Any, show: Sequence[str] | None) -> Placement:
-    shown = lift.derivations if show is None else {name: lift.derivations[name] for name in show}
+def _line(slot: Slot, term: str, lift: Lift, body: Any, show: Sequence[str], dimension: int | None) -> Placement:
     how = getattr(body, "how", {}) if lift.choice is None else {}
     gets = []
-    for name, derivation in shown.items():
+    for name in dict.fromkeys(show):
+        if name not in lift.derivations:
+            continue
+        derivation = lift.derivations[name]
         labels = [*(how[leaf] for leaf in sorted(derivation.leaves) if leaf in how), *derivation.labels]
         gets.append(f"{name} ({', '.join(labels)})" if labels else name)
     return Placement(
@@ -205,23 +216,19 @@ def _line(slot: Slot, term: str, lift: Lift, body: Any, show: Sequence[str] | No
         gets=tuple(gets),
         oracle=lift.choice.name if lift.choice else None,
         exactness=lift.exactness,
-        dimension=_dimension(slot, body),
+        dimension=dimension,
         replaces=tuple(sorted(lift.replaced)),
     )
 
 
-def _dimension(slot: Slot, body: Any) -> int | None:
+def _dimension(problem: Problem, slot: Slot, term: Term, body: Any) -> int | None:
     """Number of variables that an oracle works in: those of f where the slot takes the map."""
-    map_ = getattr(body, "map", None)
-    if slot.takes_map and map_ is not None:
-        return map_.shape[0] if map_.shape is not None else None
-    shape = getattr(body, "shape", None)
-    if shape is None:
-        return None
-    size = 1
-    for one in shape:
-        size *= one
-    return size
+    seen = inner(slot, body)
+    if seen is body:
+        return problem.dimension(term)
+    if seen.shape is not None:
+        return int(math.prod(seen.shape))
+    return None if body.map.shape is None else int(body.map.shape[0])
 
 
 def _weakest(problem: Problem, solver: Solver, assignment: Assignment) -> Resume:
@@ -233,19 +240,22 @@ def _weakest(problem: Problem, solver: Solver, assignment: Assignment) -> Resume
 def _available(
     solver: Solver, slots: Sequence[Slot], problem: Problem, assignment: Assignment
 ) -> dict[str, Metric]:
-    """The solver's metrics whose requirements every term in the slot meets."""
-    offered: dict[str, list[frozenset[str]]] = {}
-    for slot in slots:
-        offered[slot.name] = [
-            frozenset(problem.view(term).capabilities) | frozenset(assignment.lifts[term.name].derivations)
-            for term in assignment.terms[slot.name]
-        ]
-    out = {}
-    for name, metric in solver.metrics.items():
-        met = all(
+    """The solver's metrics whose requirements are met by what stands in the slots."""
+    offered = {slot.name: _standing(slot, problem, assignment) for slot in slots}
+    return {
+        name: metric
+        for name, metric in solver.metrics.items()
+        if all(
             all(any(one in offers for one in anyof) for offers in offered.get(slot, []))
             for slot, anyof in metric.requires.items()
         )
-        if met:
-            out[name] = metric
-    return out
+    }
+
+
+def _standing(slot: Slot, problem: Problem, assignment: Assignment) -> list[frozenset[str]]:
+    """What each part in a slot offers; empty where none stands there."""
+    terms = assignment.terms[slot.name]
+    each = [frozenset(assignment.lifts[term.name].derivations) for term in terms]
+    if slot.name in assignment.slot_lifts:
+        return [frozenset(assignment.slot_lifts[slot.name].derivations)]
+    return each if slot.each or slot.takes_map or not terms else [problem.joined(terms, each)]

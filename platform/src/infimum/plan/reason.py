@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 
 from infimum.errors import PlanError
-from infimum.plan.derive import derive
-from infimum.plan.match import Choice, Matcher, Missing, names, offers_in
+from infimum.exactness import Exactness
+from infimum.plan.match import Choice, Lift, Matcher, Missing, inner, lift, names, offers_in
 from infimum.problem import Problem, Term
 from infimum.solver import Slot, Solver
 
@@ -22,18 +23,19 @@ def wrong_family(problem: Problem, solver: Solver, name: str) -> PlanError | Non
 
 
 def refusal(matcher: Matcher, name: str, installed: Sequence[Choice]) -> PlanError:
-    """Why no assignment is complete: the first cause in the order term, oracle, slot, number of places."""
+    """Why no assignment is complete: the first cause in the order term, slot's oracle, slot, number of places."""
     for term in matcher.terms:
-        ways = matcher.options[term.name]
-        misses = {slot: way for slot, way in ways.items() if isinstance(way, Missing)}
-        if len(misses) == len(ways):
+        if not matcher.places(term):
+            misses = {slot: way for slot, way in matcher.options[term.name].items() if isinstance(way, Missing)}
             return _unplaceable(matcher, term, misses, name, installed)
     for slot in matcher.slots:
-        fits = [t for t in matcher.terms if not isinstance(matcher.options[t.name][slot.name], Missing)]
-        if len(fits) < slot.at_least:
-            needs = " and ".join(slot.needs)
-            return PlanError(f"{name} needs a term with {needs} for slot '{slot.name}'; no term has it")
-    return _crowded(matcher, name)
+        if matcher.fits(slot) < slot.at_least:
+            fitting = names([term.name for term in matcher.terms if slot in matcher.places(term)]) or "none"
+            how_many = "a term" if slot.at_least == 1 else f"{slot.at_least} terms"
+            return PlanError(
+                f"{name} needs {how_many} with {' and '.join(slot.needs)} for slot '{slot.name}'; fitting: {fitting}"
+            )
+    return _oracle_of_a_slot(matcher, name) or _crowded(matcher, name)
 
 
 def _unplaceable(
@@ -41,80 +43,90 @@ def _unplaceable(
 ) -> PlanError:
     what = "constraint" if term.role == "constraint" else "term"
     named = matcher.named.get(term.name)
-    wrong = [miss for miss in misses.values() if not miss.capabilities]
-    if named is not None or (wrong and len(wrong) == len(misses)):
-        why = "; ".join(dict.fromkeys(f"in slot '{slot}' it {miss.why}" for slot, miss in misses.items()))
-        remedies = [f"without the oracle: remove  {term.name}  from oracles"] if named is not None else []
+    lacking = [slot for slot in matcher.slots if misses[slot.name].capabilities]
+    if named is not None or not lacking:
+        groups: dict[str, list[str]] = {}
+        for slot, miss in misses.items():
+            groups.setdefault(miss.why, []).append(slot)
+        why = "; ".join(f"in slot {names(slots, 'or')} it {reason}" for reason, slots in groups.items())
+        remedies = [f"take '{term.name}' out of oracles to see what fits without"] if named is not None else []
         return PlanError(f"{name} cannot take {what} '{term.name}': {why}", remedies)
-    offers = offers_in(matcher.slots[0], matcher.bodies[term.name])
-    open_slots = [slot for slot in matcher.slots if misses[slot.name].capabilities]
+    different = _distinct(lacking, misses)
     needs = " or ".join(
-        f"{' and '.join(misses[slot.name].capabilities)} (slot {slot.name})" if len(open_slots) > 1 else (
-            " and ".join(misses[slot.name].capabilities)
-        )
-        for slot in _distinct(open_slots, misses)
+        " and ".join(misses[slot.name].capabilities) + (f" (slot {slot.name})" if len(different) > 1 else "")
+        for slot in different
     )
-    reason = f"{name} needs {needs} of {what} '{term.name}', which offers only {', '.join(sorted(offers)) or 'nothing'}"
-    return PlanError(reason + ".", list(_oracles_that_help(matcher, term, open_slots, misses, installed)))
+    offers = ", ".join(sorted(matcher.bodies[term.name].capabilities)) or "nothing"
+    return PlanError(
+        f"{name} needs {needs} of {what} '{term.name}', which offers only {offers}.",
+        _helping(matcher, term, different, misses, installed),
+    )
 
 
 def _distinct(slots: Sequence[Slot], misses: Mapping[str, Missing]) -> list[Slot]:
+    """The first slot for each set of missing capabilities."""
     seen: dict[tuple[str, ...], Slot] = {}
     for slot in slots:
         seen.setdefault(misses[slot.name].capabilities, slot)
     return list(seen.values())
 
 
-def _oracles_that_help(
+def _helping(
     matcher: Matcher, term: Term, slots: Sequence[Slot], misses: Mapping[str, Missing], installed: Sequence[Choice]
 ) -> list[str]:
-    lines = []
-    for slot in _distinct(slots, misses):
-        wanted = misses[slot.name].capabilities
-        offers = offers_in(slot, matcher.bodies[term.name])
-        body = matcher.bodies[term.name]
-        helping = [
-            one
-            for one in installed
-            if set(wanted) <= set(one.oracle.supplies)
-            and all(derive(need, offers) is not None for need in one.oracle.needs)
-            and one.oracle.refuses(body) is None
-        ]
+    """Which installed oracles would let a term stand in these slots, and what to write."""
+    lines, body = [], matcher.bodies[term.name]
+    for slot in slots:
+        needs = " and ".join(misses[slot.name].capabilities)
+        anything = dataclasses.replace(slot, accepts=max(Exactness))
+        offers, seen = offers_in(slot, body), inner(slot, body)
+        helping = [one for one in installed if isinstance(lift(offers, anything, one, seen), Lift)]
         good = [one for one in helping if one.oracle.exactness <= slot.accepts]
+        listed = ", ".join(f"{one.name} ({one.oracle.exactness})" for one in good or helping)
         if good:
-            listed = ", ".join(f"{one.name} ({one.oracle.exactness})" for one in good)
-            lines.append(
-                f"installed oracles that supply {' and '.join(wanted)}: {listed}      "
-                f"add  oracles: {{{term.name}: {good[0].name}}}"
-            )
+            add = f"add  oracles: {{{term.name}: {good[0].name}}}"
+            lines.append(f"installed oracles that supply {needs}: {listed}      {add}")
         elif helping:
-            listed = ", ".join(f"{one.name} ({one.oracle.exactness})" for one in helping)
-            lines.append(f"{listed} would supply {' and '.join(wanted)}, but slot '{slot.name}' accepts {slot.accepts}")
-        else:
-            lines.append(f"no installed oracle supplies {' and '.join(wanted)} of '{term.name}'")
-    return lines
+            lines.append(f"{listed} would supply {needs}, but slot '{slot.name}' accepts {slot.accepts} at worst")
+    every = " or ".join(" and ".join(misses[slot.name].capabilities) for slot in slots)
+    return lines or [f"no installed oracle supplies {every} of '{term.name}'"]
+
+
+def _oracle_of_a_slot(matcher: Matcher, name: str) -> PlanError | None:
+    """The oracle that was named for a slot and that cannot serve it, if this is why."""
+    for slot in matcher.slots:
+        whole = matcher.named.get(f"slot:{slot.name}")
+        if whole is None:
+            continue
+        terms = [term for term in matcher.terms if slot in matcher.places(term)]
+        lifts = {}
+        for term in terms:
+            ways = matcher.options[term.name][slot.name]
+            assert isinstance(ways, list)
+            lifts[term.name] = ways[0]
+        lifted = matcher.lift_sum(slot, whole, terms, lifts)
+        if isinstance(lifted, Missing):
+            return PlanError(f"{name}: oracle {whole.name} cannot serve slot '{slot.name}': it {lifted.why}")
+    return None
 
 
 def _crowded(matcher: Matcher, name: str) -> PlanError:
     """Every term fits somewhere, but not all at once."""
     for slot in matcher.slots:
-        only = [
-            term
-            for term in matcher.terms
-            if [s for s, way in matcher.options[term.name].items() if not isinstance(way, Missing)] == [slot.name]
-        ]
-        if slot.at_most is not None and matcher.problem.units(only) > slot.at_most:
+        only = [term for term in matcher.terms if matcher.places(term) == [slot]]
+        if slot.at_most is not None and slot.count(matcher.problem, only) > slot.at_most:
             sets = [term for term in only if term.role == "constraint"]
             extra = ""
             if len(sets) > 1:
                 extra = "; the nearest point of an intersection is not had by projecting on one set after the other"
             return PlanError(
-                f"{name}: {names([t.name for t in only])} each fit only slot '{slot.name}', "
+                f"{name}: {names([term.name for term in only])} each fit only slot '{slot.name}', "
                 f"which takes at most {slot.at_most}{extra}"
             )
-        if len(only) > 1 and not slot.each:
+        lifts = {term.name: matcher.options[term.name][slot.name][0] for term in only}  # type: ignore[index]
+        if only and not matcher.together(slot, only, lifts):
             return PlanError(
-                f"{name}: slot '{slot.name}' would hold the sum of {names([t.name for t in only])}, "
+                f"{name}: slot '{slot.name}' would hold the sum of {names([term.name for term in only])}, "
                 f"and the sum has no {' and '.join(slot.needs)} although each of them does"
             )
     places = "; ".join(

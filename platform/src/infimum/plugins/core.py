@@ -18,12 +18,24 @@ _RULES = {
     "abs_change": ("AbsChange", "small steps", "the point changes little"),
     "stall": ("Stall", "small steps", "the best value has not improved for a while"),
 }
+_SETS = {
+    "simplex": ("Simplex", "simplex", "x >= 0 with entries that sum to a radius"),
+    "l1_ball": ("L1Ball", "ball", "absolute values that sum to at most a radius"),
+    "l2_ball": ("L2Ball", "ball", "at most a radius from a center, in the Euclidean norm"),
+    "linf_ball": ("LinfBall", "ball", "every entry at most a radius from a center"),
+    "affine": ("Affine", "equations", "A x = b"),
+    "linear": ("LinearConstraint", "inequalities", "lower <= A x <= upper"),
+    "second_order_cone": ("SecondOrderCone", "cone", "the norm of x[1:] is at most x[0]"),
+    "psd": ("PSD", "cone", "symmetric matrices without negative eigenvalues"),
+}
 
 
 @hook
 def infimum_constraints(register: Register) -> None:
     register("box", "infimum.constraints:Box", kind="bounds", summary="lower <= x <= upper, entry by entry")
     register("nonnegative", "infimum.constraints:Nonnegative", kind="bounds", summary="x >= 0, entry by entry")
+    for name, (attribute, label, summary) in _SETS.items():
+        register(name, f"infimum.constraints:{attribute}", kind=label, summary=summary)
 
 
 @hook

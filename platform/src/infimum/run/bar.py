@@ -5,10 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from infimum.run.monitor import Observer
-from infimum.stopping.base import Progress, StoppingRule
-from infimum.stopping.combine import AnyOf
-from infimum.stopping.rules import MaxIter
+from infimum.run.monitor import Observer, iteration_limit
+from infimum.stopping.base import Progress
 
 if TYPE_CHECKING:
     from infimum.run.run import Run
@@ -22,7 +20,8 @@ def progress_bar(run: Run) -> list[Observer]:
     if not sys.stderr.isatty():
         return []
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress as Bar, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
 
     bar = Bar(
         TextColumn("{task.description}"),
@@ -43,16 +42,8 @@ def progress_bar(run: Run) -> list[Observer]:
             bar.update(task, completed=progress.iteration, metrics=_text(progress.metrics))
 
     run.started.append(lambda _: bar.start())
-    run.finished.append(lambda _, __: bar.stop())
+    run.closing.append(bar.stop)
     return [Observer(show, name="progress bar")]
-
-
-def iteration_limit(rule: StoppingRule) -> int | None:
-    """The number of iterations after which the rule surely ends the run, or None."""
-    if isinstance(rule, MaxIter):
-        return rule.n
-    found = [iteration_limit(one) for one in rule.rules] if isinstance(rule, AnyOf) else []
-    return min((one for one in found if one is not None), default=None)
 
 
 def _text(metrics: Any) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from infimum.run.stop import Stop
 from infimum.status import Status
-from infimum.trace import NAN
+from infimum.trace import NAN, number, scalars
 
 DIVERGENCE = 1e15
 """A run has diverged when ||x|| passes this times max(1, ||x0||), or the objective, in its better direction, this
@@ -37,6 +37,8 @@ class Keeper:
     merit : str, optional
         Metric that ranks points; without it there is no best point.
     maximize : bool, default False
+    constrained : bool, default False
+        Whether points are ranked by the metric `violation` first; a check without it ranks nothing then.
     square, size : callable, optional
         Cheap sum of squares of a point, and its exact norm: what is not below a bound by the first is confirmed by
         the second.
@@ -52,6 +54,7 @@ class Keeper:
         merit: str | None = None,
         *,
         maximize: bool = False,
+        constrained: bool = False,
         square: Callable[[Any], Any] | None = None,
         size: Callable[[Any], float | None] | None = None,
         copy: Callable[[Any], Any] | None = None,
@@ -62,8 +65,13 @@ class Keeper:
         self.square, self.size, self.copy = square, size, copy
         self.feasibility_tol, self.divergence = feasibility_tol, divergence
         self.best = Best()
+        self.broken = False
+        """Whether a point or its merit was not finite."""
+        self._absent = None if constrained else 0.0
         self._bound = -1.0
-        """Square of the norm above which a point is looked at again; negative before the first check."""
+        """Square of `_limit`, above which a point is looked at again; negative before the first check."""
+        self._limit = math.inf
+        """Norm above which a point has diverged."""
         self._floor = math.inf
         """Value below which the objective is looked at again; inf before the first check."""
 
@@ -83,15 +91,22 @@ class Keeper:
             if stop is not None:
                 return stop
         best = self.best
-        violation = metrics.get("violation", 0.0)
+        violation = metrics.get("violation", self._absent)
         if violation is None:
             return None
         if violation <= self.feasibility_tol:
             violation = 0.0
+        elif violation != violation:
+            return self._break(f"violation is NaN at iteration {iteration}")
         if violation < best.violation or (value < best.value and violation == best.violation):
             best.point = point if self.copy is None or point is None else self.copy(point)
-            best.value, best.violation, best.iteration, best.time, best.metrics = value, violation, iteration, time, metrics
+            best.value, best.violation = value, violation
+            best.iteration, best.time, best.metrics = iteration, time, metrics
         return None
+
+    def _break(self, message: str) -> Stop:
+        self.broken = True
+        return Stop(Status.nonfinite, message)
 
     def _size(self, iteration: int, point: Any) -> Stop | None:
         size = self.size(point) if self.size is not None else None
@@ -99,35 +114,41 @@ class Keeper:
             return None
         if not size < math.inf:
             kind = "NaN" if size != size else "inf"
-            return Stop(Status.nonfinite, f"the iterate holds {kind} at iteration {iteration}")
+            return self._break(f"the iterate holds {kind} at iteration {iteration}")
         if self._bound < 0:
-            self._bound = (self.divergence * max(1.0, size)) ** 2
-        elif size**2 > self._bound:
-            return Stop(Status.diverged, f"||x|| = {size:.3g} passed the bound {math.sqrt(self._bound):.3g}")
+            self._limit = self.divergence * max(1.0, size)
+            self._bound = self._limit * self._limit
+        elif size > self._limit:
+            return Stop(
+                Status.diverged, f"||x|| = {size:.3g} passed the bound {self._limit:.3g} at iteration {iteration}"
+            )
         return None
 
     def _value(self, iteration: int, value: float) -> Stop | None:
         if value != value:
-            return Stop(Status.nonfinite, f"{self.merit} is NaN at iteration {iteration}")
+            return self._break(f"{self.merit} is NaN at iteration {iteration}")
         if self._floor == math.inf:
             if value < math.inf:
                 self._floor = -self.divergence * max(1.0, abs(value))
         elif value < self._floor:
             sign = -1.0 if self.maximize else 1.0
             shown, bound = sign * value, sign * self._floor
-            return Stop(Status.diverged, f"{self.merit} = {shown:.3g} passed the bound {bound:.3g}")
+            return Stop(
+                Status.diverged, f"{self.merit} = {shown:.3g} passed the bound {bound:.3g} at iteration {iteration}"
+            )
         return None
 
     def state_dict(self) -> dict[str, Any]:
         """Plain data, without the point itself."""
         best = self.best
         return {
-            "value": best.value,
-            "violation": best.violation,
+            "value": number(best.value),
+            "violation": number(best.violation),
             "iteration": best.iteration,
             "time": best.time,
-            "metrics": {name: one for name, one in best.metrics.items() if isinstance(one, int | float)},
+            "metrics": scalars(best.metrics),
             "bound": self._bound,
+            "limit": self._limit,
             "floor": self._floor,
         }
 
@@ -135,4 +156,4 @@ class Keeper:
         self.best = Best(
             None, state["value"], state["violation"], state["iteration"], state["time"], state["metrics"]
         )
-        self._bound, self._floor = state["bound"], state["floor"]
+        self._bound, self._limit, self._floor = state["bound"], state["limit"], state["floor"]

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 from infimum.counters import Cell
 from infimum.errors import InputError
-from infimum.run.stop import Stop
 from infimum.run.keeper import Keeper
+from infimum.run.stop import Stop
 from infimum.status import Status
-from infimum.stopping.base import Calls, NoCalls, Progress, StoppingRule
+from infimum.stopping.base import Calls, NoCalls, Progress, Reason, StoppingRule, Unknown
+from infimum.stopping.combine import AnyOf
 from infimum.stopping.grammar import parse
+from infimum.stopping.rules import MaxCalls, MaxIter, MaxTime
 from infimum.trace import Recorder, Trace
 
 
@@ -25,6 +28,12 @@ class Observer:
     call: Callable[[Progress], Any]
     every: int = 1
     name: str = "observer"
+
+    def __post_init__(self) -> None:
+        if not callable(self.call):
+            raise InputError(f"{self.name}: expected a callable that takes the progress, got {self.call!r}")
+        if isinstance(self.every, bool) or not isinstance(self.every, Integral) or self.every < 1:
+            raise InputError(f"{self.name}: every={self.every!r}; expected an integer >= 1")
 
 
 class Monitor:
@@ -55,6 +64,8 @@ class Monitor:
     observers : sequence of Observer, optional
     keeper : Keeper, optional
         Best point, finiteness and divergence; foreign loops may leave it out.
+    check_every : int, default 1
+        Iterations between checks: an observer whose turn falls between two of them is told at the later one.
 
     Raises
     ------
@@ -77,6 +88,7 @@ class Monitor:
         counted: Mapping[str, Sequence[Cell]] | None = None,
         observers: Sequence[Observer] = (),
         keeper: Keeper | None = None,
+        check_every: int = 1,
     ) -> None:
         if isinstance(rule, str):
             rule = parse(rule)
@@ -92,12 +104,14 @@ class Monitor:
         """Set from a signal handler to end the run after the present iteration."""
         self.observing = 0.0
         """Seconds spent on evaluating for the record, taken out of the column `time`."""
+        self.check_every = check_every
         self._cells = tuple(tuple(cells) for cells in self.counted.values())
         self._checks = 0
         self._zero = time.perf_counter()
         self._paused: float | None = None
         self._lock = threading.RLock()
         self._update = self.tracker.update
+        self._limits = [one.start().update for one in _leaves(rule) if isinstance(one, MaxTime | MaxCalls)]
         self._look = keeper.look if keeper is not None else None
 
     @property
@@ -144,28 +158,51 @@ class Monitor:
             before = self.progress.iteration
             return self.check(before + advance if before > 0 else advance, metrics, point)
 
+    def poll(self) -> Stop | None:
+        """Between two checks: whether time or evaluations are over, or the user asked to stop. No rule is updated."""
+        with self._lock:
+            if self.stop is None and self.iteration >= 0:
+                self.progress.elapsed = time.perf_counter() - self._zero
+                answers = [update(self.progress) for update in self._limits]
+                reasons = [one for one in answers if isinstance(one, Reason)]
+                if self.request is not None:
+                    self.stop = Stop(self.request, "interrupted by the user between two evaluations")
+                elif reasons:
+                    self.stop = Stop(reasons[0].status, "; ".join(r.message for r in reasons), tuple(reasons))
+            return self.stop
+
     def check(self, iteration: int, metrics: Mapping[str, Any], point: Any) -> Stop | None:
         """The check at `iteration`, without the lock: for a loop that is alone with its monitor.
 
         The host's cost per iteration is here and in `Keeper.look`.
         """
         progress = self.progress
-        progress.iteration, progress.metrics = iteration, metrics
+        progress.iteration, progress.metrics, progress.point = iteration, metrics, point
         progress.elapsed = elapsed = time.perf_counter() - self._zero
         stop = self._look(iteration, elapsed - self.observing, metrics, point) if self._look is not None else None
         if (recorder := self.recorder) is not None:
             if self._checks == recorder.due:
                 recorder.add(self._checks, self.row())
             self._checks += 1
-        if stop is None and (reason := self._update(progress)):
-            stop = Stop(reason.status, reason.message, reason.leaves())
-        if self.observers and self._tell(progress):
-            stop = stop or Stop(Status.interrupted, "a callback asked to stop")
-        if self.request is not None and (stop is None or self.request.rank < stop.status.rank):
-            stop = Stop(self.request, "interrupted by the user; the iteration was finished")
-        if stop is not None:
-            self.stop = stop
+        answer = self._update(progress)
+        asked = self._tell(progress) if self.observers else False
+        if stop is not None or answer or asked or self.request is not None:
+            self.stop = stop = self._settle(stop, answer, asked)
         return stop
+
+    def _settle(self, stop: Stop | None, answer: Reason | Unknown | None, asked: bool) -> Stop:
+        """The first by rank of what ends the run at this check, with every rule that fired."""
+        fired: tuple[Reason, ...] = ()
+        found = [] if stop is None else [stop]
+        if isinstance(answer, Reason):
+            fired = answer.leaves()
+            found.append(Stop(answer.status, answer.message))
+        if asked:
+            found.append(Stop(Status.interrupted, "a callback asked to stop"))
+        if self.request is not None:
+            found.append(Stop(self.request, "interrupted by the user; the iteration was finished"))
+        first = min(found, key=lambda one: one.status.rank)
+        return Stop(first.status, first.message, fired)
 
     def amend(self, metrics: Mapping[str, Any], point: Any = None) -> None:
         """Complete the last check with metrics that were not taken then."""
@@ -173,14 +210,21 @@ class Monitor:
             progress = self.progress
             progress.metrics = metrics
             if self._look is not None:
-                self._look(progress.iteration, progress.elapsed - self.observing, metrics, point)
+                stop = self._look(progress.iteration, progress.elapsed - self.observing, metrics, point)
+                if stop is not None:
+                    self.overrule(stop)
             if self.recorder is not None:
                 self.recorder.amend(self.row())
 
-    def row(self) -> list[float | None]:
+    def overrule(self, stop: Stop) -> None:
+        """Stop for a reason found after the last check, unless one that ranks before it stands already."""
+        if self.stop is None or stop.status.rank < self.stop.status.rank:
+            self.stop = Stop(stop.status, stop.message, self.stop.fired if self.stop is not None else ())
+
+    def row(self) -> list[Any]:
         """The present check as a row of the trace; None where a metric was not taken."""
         progress = self.progress
-        row = [progress.iteration, progress.elapsed - self.observing, *map(progress.metrics.get, self.names)]
+        row: list[Any] = [progress.iteration, progress.elapsed - self.observing, *map(progress.metrics.get, self.names)]
         for cells in self._cells:
             row.append(cells[0].n if len(cells) == 1 else sum([cell.n for cell in cells]))
         return row
@@ -195,7 +239,7 @@ class Monitor:
         """
         if self.recorder is None:
             raise InputError("this monitor records nothing: give it recorder=Recorder(columns)")
-        extra = [self.row()]
+        extra = [self.row()] if self.iteration >= 0 else []
         best = self.keeper.best if self.keeper is not None else None
         if best is not None and best.iteration >= 0:
             extra.append([best.iteration, best.time, *map(best.metrics.get, self.names), *[None] * len(self.counted)])
@@ -204,7 +248,7 @@ class Monitor:
     def _tell(self, progress: Progress) -> bool:
         asked = False
         for observer in self.observers:
-            if progress.iteration % observer.every == 0:
+            if progress.iteration % observer.every < self.check_every:
                 try:
                     asked = observer.call(progress) is True or asked
                 except StopIteration:
@@ -218,14 +262,34 @@ class Monitor:
             "elapsed": self.elapsed,
             "observing": self.observing,
             "checks": self._checks,
+            "stop": self._ended(),
             "tracker": self.tracker.state_dict(),
             "recorder": self.recorder.state_dict() if self.recorder is not None else None,
             "keeper": self.keeper.state_dict() if self.keeper is not None else None,
         }
 
+    def _ended(self) -> dict[str, Any] | None:
+        """The stop that a run taken up from here would come to again; an interrupt or a failure ends only this one."""
+        stop = self.stop
+        if stop is not None and stop.status in (Status.interrupted, Status.failed):
+            rules = sorted(stop.fired, key=lambda one: one.status.rank)
+            stop = Stop(rules[0].status, "; ".join(one.message for one in stop.fired), stop.fired) if rules else None
+        return None if stop is None else stop.to_dict()
+
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from `state_dict`, with the same rule, metrics and recording.
+
+        Raises
+        ------
+        InputError
+            If the state was recorded otherwise.
+        """
+        if (state["recorder"] is None) != (self.recorder is None):
+            was, now = ("with", "without") if self.recorder is None else ("without", "with")
+            raise InputError(f"the state is of a run {was} a trace, this one is {now}; give it the same max_rows")
         self.progress.iteration, self._checks = int(state["iteration"]), int(state["checks"])
         self._paused, self.observing = float(state["elapsed"]), float(state["observing"])
+        self.stop = None if state["stop"] is None else Stop.from_dict(state["stop"])
         self.tracker.load_state_dict(state["tracker"])
         if self.recorder is not None:
             self.recorder.load_state_dict(state["recorder"])
@@ -236,6 +300,20 @@ class Monitor:
 def columns(metrics: Sequence[str], counted: Collection[str]) -> tuple[str, ...]:
     """Names of a trace's columns: iteration, time, the metrics, and evaluation counts as `calls.NAME`."""
     return ("iteration", "time", *metrics, *(f"calls.{name}" for name in counted))
+
+
+def iteration_limit(rule: StoppingRule) -> int | None:
+    """The number of iterations after which the rule surely ends a run, or None."""
+    return min((one.n for one in _leaves(rule) if isinstance(one, MaxIter)), default=None)
+
+
+def _leaves(rule: StoppingRule) -> Iterator[StoppingRule]:
+    """The rules each of which ends a run alone."""
+    if isinstance(rule, AnyOf):
+        for one in rule.rules:
+            yield from _leaves(one)
+    else:
+        yield rule
 
 
 def check_metrics(rule: StoppingRule, supplied: Collection[str], who: str = "this loop") -> None:

@@ -1,4 +1,4 @@
-"""A run: a plan, a stopping rule, a seed, and what to record. It can be advanced, stopped, dumped and taken up again."""
+"""A run: a plan, a stopping rule, a seed, and what to record. It can be advanced, dumped and taken up again."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ from typing import Any
 
 import numpy as np
 
-from infimum.checkpoint import freeze, thaw
-from infimum.counters import Cell, Counters
+from infimum.counters import Counters
 from infimum.errors import InfimumError, InputError, NonFiniteError
 from infimum.plan.bind import Bound, streams
 from infimum.plan.plan import Plan
+from infimum.problem import start_by
 from infimum.result import Result, make_result
+from infimum.run.feed import Feed
 from infimum.run.keeper import DIVERGENCE, Keeper
-from infimum.run.monitor import Monitor, Observer, check_metrics, columns
-from infimum.run.sampler import Sampler
+from infimum.run.monitor import Monitor, Observer, check_metrics, columns, iteration_limit
+from infimum.run.sampler import Sampler, counted_cells
 from infimum.run.signals import Interrupts
+from infimum.run.state import dump_run, load_run
 from infimum.run.stop import Stop
 from infimum.status import Status
 from infimum.stopping.base import StoppingRule
 from infimum.stopping.combine import unconditional_limit
 from infimum.stopping.rules import GradNorm, MaxIter, Residual
 from infimum.trace import DEFAULT_ROWS, Recorder
-from infimum.vocabulary import counts_as
 
 log = logging.getLogger("infimum")
 
@@ -34,7 +35,6 @@ DEFAULT_LIMIT = 10_000
 """Iterations after which a run ends when its rule names no limit of its own."""
 DEFAULT_TOLERANCE = 1e-6
 """Of the solver's own optimality measure, when no rule is given at all."""
-STATE_FORMAT = 1
 
 
 class Run:
@@ -47,7 +47,7 @@ class Run:
         Without one: `grad_norm(1e-6)` or `residual(1e-6)` where the solver supplies it, and `max_iter(10000)`, which
         is also added to any rule that has no limit of its own. Both are logged and stand in the result.
     x0 : object, optional
-        Start in the user's form; `problem.start` otherwise. Copied.
+        Start in the user's form, or "zeros" or "random"; `problem.start` otherwise. Copied.
     seed : int, optional
         Drawn, logged and stored when not given.
     check_every : int, default 1
@@ -83,15 +83,18 @@ class Run:
         feasibility_tol: float = 1e-8,
         divergence: float = DIVERGENCE,
     ) -> None:
-        _positive("check_every", check_every)
+        _whole("check_every", check_every)
+        _whole("max_rows", max_rows, least=0)
         if value_every is not None:
-            _positive("value_every", value_every)
+            _whole("value_every", value_every)
         self.plan, self.problem, self.solver = plan, plan.problem, plan.solver
         self.seed = _seed(seed)
         self.repetition, self.check_every = repetition, check_every
         self.notes: list[str] = []
         self._stream = streams(self.seed, repetition)
         start = self.problem.start(self._stream("start")) if x0 is None else x0
+        if isinstance(start, str):
+            start = start_by(start, self.problem, self._stream("start"))
         self.point = self.problem.prepare(start)
         self.counters = Counters()
         self.bound = Bound(plan, self.point, self._stream, self.counters)
@@ -100,12 +103,19 @@ class Run:
         self.rule = self._complete(stopping, {*plan.metrics, *point_metrics})
         check_metrics(self.rule, {*plan.metrics, *point_metrics}, plan.solver_name)
         self.sampler = Sampler(
-            plan, point_metrics, self.rule, self.counters, record=record, value_every=value_every
+            plan,
+            point_metrics,
+            self.rule,
+            self.counters,
+            record=(record,) if isinstance(record, str) else record,
+            value_every=value_every,
+            check_every=check_every,
         )
-        counted = _counted(plan, self.counters)
+        counted = counted_cells(plan, self.counters)
         self.keeper = Keeper(
             self.problem.merit if self.problem.merit in self.sampler.supplied else None,
             maximize=self.sampler.maximize,
+            constrained="violation" in self.sampler.supplied,
             square=self.problem.square if self.solver.maps_points else None,
             size=self.problem.size if self.solver.maps_points else None,
             copy=self.problem.copy if self.solver.inplace else None,
@@ -121,17 +131,24 @@ class Run:
             counted=counted,
             observers=observers,
             keeper=self.keeper,
+            check_every=check_every,
         )
         self.state: Any = None
         self.started: list[Callable[[Run], None]] = []
         self.finished: list[Callable[[Run, Result], None]] = []
+        self.closing: list[Callable[[], None]] = []
+        """Called when `solve` ends, by an exception too."""
         self.error: BaseException | None = None
-        self._previous: Any = None
-        self._last: Any = None
-        self._metrics: Mapping[str, Any] = {}
+        self.metrics: Mapping[str, Any] = {}
+        """Metrics of the last check."""
+        self.previous: Any = None
+        """Point of the last check, where a metric compares two."""
+        self.last: Any = None
+        """Last point that a loop of the solver's own reported."""
 
     def __repr__(self) -> str:
-        return f"Run({self.plan.solver_name} on {self.problem.describe(self.point)}, iteration {self.monitor.iteration})"
+        where = f"iteration {self.monitor.iteration}"
+        return f"Run({self.plan.solver_name} on {self.problem.describe(self.point)}, {where})"
 
     def describe(self) -> str:
         """The plan with the stopping rule, the seed and where the values come from."""
@@ -151,13 +168,17 @@ class Run:
         for tell in self.started:
             tell(self)
         self.monitor.restart_clock()
-        with Interrupts(self.monitor), quiet():
-            if self.solver.drives:
-                self._drive()
-            else:
-                self._advance(None)
-        self._close()
-        self.monitor.pause_clock()
+        try:
+            with Interrupts(self.monitor), quiet():
+                if self.solver.drives:
+                    self._drive()
+                else:
+                    self._advance(None)
+                self._close()
+        finally:
+            self.monitor.pause_clock()
+            for close in self.closing:
+                close()
         result = make_result(self)
         for finish in self.finished:
             finish(self, result)
@@ -171,7 +192,7 @@ class Run:
         InputError
             For a solver that brings its own loop.
         """
-        _positive("steps", steps)
+        _whole("steps", steps)
         if self.solver.drives:
             raise InputError(f"{self.plan.solver_name} runs a loop of its own and cannot be advanced step by step")
         self.monitor.restart_clock()
@@ -184,60 +205,69 @@ class Run:
 
     def _advance(self, steps: int | None) -> None:
         """The loop. Everything that it needs at each iteration is looked up before it."""
-        if self.state is None:
+        if self.state is None and self.monitor.stop is None:
             self._begin()
         monitor, sampler, parts = self.monitor, self.sampler, self.bound.parts
         step, solution, sample, check = self.solver.step, self.solver.solution, sampler.sample, monitor.check
         every, needs_previous, inplace = self.check_every, bool(sampler.changes), self.solver.inplace
-        state, iteration, first = self.state, monitor.iteration, monitor.iteration == 0
-        end = None if steps is None else iteration + steps
-        stop = monitor.stop
-        point = self._previous
+        state, iteration, metrics = self.state, monitor.iteration, self.metrics
+        end, first = None if steps is None else iteration + steps, iteration == 0
+        stop, point = monitor.stop, self.previous
         try:
             while stop is None and iteration != end:
-                chunk = every if end is None else min(every, end - iteration)
+                iteration += 1
                 state = step(parts, state)
-                if chunk > 1:
-                    for _ in range(chunk - 1):
+                if every > 1:
+                    goal = self._next_check(iteration, end)
+                    while iteration < goal and monitor.request is None:
+                        iteration += 1
                         state = step(parts, state)
-                iteration += chunk
                 previous, point = point, solution(state)
-                metrics = sample(iteration, state, point, previous)
-                monitor.observing = sampler.spent
-                stop = check(iteration, metrics, point)
                 if first:
                     self._same_kind(point)
                     first = False
-                if stop is not None and stop.status is Status.nonfinite:
-                    self._nonfinite(stop)
+                metrics = sample(iteration, state, point, previous)
+                monitor.observing = sampler.spent
+                stop = check(iteration, metrics, point)
+                if stop is not None and self.keeper.broken:
+                    self.blame(stop)
                     break
-                self.state, self._metrics = state, metrics
+                self.state, self.metrics = state, metrics
                 if inplace and needs_previous:
                     point = self.problem.copy(point)
-                self._previous = point
+                self.previous = point
         except Exception as error:
-            self._failed(error)
+            if metrics is monitor.progress.metrics and metrics is not self.metrics:
+                # The step itself was complete; a rule or an observer failed after it.
+                self.state, self.metrics, self.previous = state, metrics, point
+            self._failed(error, iteration)
+
+    def _next_check(self, iteration: int, end: int | None) -> int:
+        """The next multiple of `check_every`, unless an iteration limit or `end` comes first."""
+        goals = (iteration + -iteration % self.check_every, end, iteration_limit(self.rule))
+        return min(one for one in goals if one is not None)
 
     def _begin(self) -> None:
         """`init` and the check at iteration 0."""
         try:
-            rng = self._stream("solver")
-            self.state = self.solver.init(self.bound.parts, self.problem.copy(self.point), rng)
-            point = self.solver.solution(self.state)
-            self._metrics = self.sampler.sample(0, self.state, point, None)
+            state = self.solver.init(self.bound.parts, self.problem.copy(self.point), self._stream("solver"))
+            point = self.solver.solution(state)
+            metrics = self.sampler.sample(0, state, point, None)
+            self.monitor.observing = self.sampler.spent
+            stop = self.monitor.begin(metrics, point)
         except NonFiniteError as error:
             self.monitor.progress.iteration = 0
             self.monitor.stop = Stop(Status.nonfinite, f"{error}, at iteration 0 (the start)")
             return
+        self.state, self.metrics = state, metrics
         if self.sampler.changes:
-            self._previous = self.problem.copy(point) if self.solver.inplace else point
-        stop = self.monitor.begin(self._metrics, point)
-        if stop is not None and stop.status is Status.nonfinite:
-            self._nonfinite(stop)
+            self.previous = self.problem.copy(point) if self.solver.inplace else point
+        if stop is not None and self.keeper.broken:
+            self.blame(stop)
 
     def _drive(self) -> None:
         """Hand over to a loop that is not ours."""
-        self._last = self.point
+        self.last = self.point
         try:
             rng = self._stream("solver")
             start = self.problem.copy(self.point)
@@ -245,56 +275,56 @@ class Run:
             if self.monitor.stop is None:
                 self.monitor.stop = Stop(Status.stalled, "the solver's own loop ended without saying why")
         except Exception as error:
-            self._failed(error)
+            self._failed(error, self.monitor.iteration + 1)
 
-    def _nonfinite(self, stop: Stop) -> None:
+    def blame(self, stop: Stop) -> None:
+        """Name the evaluation behind a non-finite iterate."""
         culprit = self.counters.culprit()
-        message = stop.message if culprit is None else f"{stop.message}: {culprit}"
-        self.monitor.stop = Stop(Status.nonfinite, message, stop.fired)
+        if stop.status is Status.nonfinite and culprit is not None:
+            self.monitor.stop = Stop(stop.status, f"{stop.message}: {culprit}", stop.fired)
 
-    def _failed(self, error: Exception) -> None:
+    def _failed(self, error: Exception, iteration: int) -> None:
         """What an exception in a step means; the step is discarded, the state before it stays."""
-        iteration = self.monitor.iteration
         if self.monitor.stop is not None and isinstance(error, StopIteration):
             return
         if isinstance(error, NonFiniteError):
-            self.monitor.stop = Stop(Status.nonfinite, f"{error}, in iteration {iteration + 1}")
+            # What a function made of NaN is no news: an evaluation before may have returned it.
+            culprit = self.counters.culprit()
+            message = f"{error}, in iteration {iteration}" + ("" if culprit is None else f": {culprit}")
+            self.monitor.stop = Stop(Status.nonfinite, message)
             return
-        if isinstance(error, InfimumError) or iteration < 0:
+        if isinstance(error, InfimumError) or self.monitor.iteration < 0:
             raise error
         self.error = error
-        log.error("the run failed in iteration %d", iteration + 1, exc_info=error)
-        self.monitor.stop = Stop(
-            Status.failed, f"{type(error).__name__} in iteration {iteration + 1}: {error}"
-        )
+        log.error("the run failed in iteration %d", iteration, exc_info=error)
+        self.monitor.stop = Stop(Status.failed, f"{type(error).__name__} in iteration {iteration}: {error}")
 
     def _close(self) -> None:
         """Metrics at cadence belong to the last point too."""
-        if not self.sampler.at_cadence or self.monitor.iteration < 0 or not self.solver.maps_points:
+        monitor = self.monitor
+        if not self.sampler.at_cadence or monitor.iteration < 0 or not self.solver.maps_points:
             return
-        point = self.current
-        if point is None or self.monitor.stop is not None and self.monitor.stop.status is Status.nonfinite:
+        point, stop = self.current, monitor.stop
+        if point is None or self.keeper.broken or (stop is not None and stop.status is Status.nonfinite):
             return
-        metrics = dict(self._metrics)
+        metrics = dict(self.metrics)
         try:
-            self.sampler.add(metrics, self.monitor.iteration, point, full=True)
+            self.sampler.add(metrics, monitor.iteration, point, full=True)
+        except NonFiniteError as error:
+            monitor.overrule(Stop(Status.nonfinite, f"{error}, at the last point (iteration {monitor.iteration})"))
+            return
         except Exception as error:
             log.warning("the objective could not be evaluated at the last point: %s", error)
             return
-        self._metrics = metrics
-        self.monitor.amend(metrics, point)
+        self.metrics = metrics
+        monitor.amend(metrics, point)
 
     @property
     def current(self) -> Any:
         """The present iterate, in the solver's form; None before the start."""
         if self.solver.drives:
-            return self._last if self.state is None else self.solver.solution(self.state)
+            return self.last if self.state is None or self.keeper.broken else self.solver.solution(self.state)
         return None if self.state is None else self.solver.solution(self.state)
-
-    @property
-    def metrics(self) -> Mapping[str, Any]:
-        """The metrics of the last check."""
-        return self._metrics
 
     def _same_kind(self, point: Any) -> None:
         """Catch at the first step what would silently change shape or dtype."""
@@ -314,13 +344,14 @@ class Run:
             own = {"grad_norm": GradNorm, "residual": Residual}
             name = next((one for one in own if one in self.plan.metrics), None)
             rule = limit if name is None else own[name](DEFAULT_TOLERANCE) | limit
-            self._note(f"no stopping rule was given: {rule}")
+            self.note(f"no stopping rule was given: {rule}")
         elif not unconditional_limit(rule):
             rule = rule | MaxIter(DEFAULT_LIMIT)
-            self._note(f"the stopping rule has no limit of its own: max_iter({DEFAULT_LIMIT}) was added")
+            self.note(f"the stopping rule has no limit of its own: max_iter({DEFAULT_LIMIT}) was added")
         return rule
 
-    def _note(self, text: str) -> None:
+    def note(self, text: str) -> None:
+        """Log a sentence and keep it for the result."""
         self.notes.append(text)
         log.info(text)
 
@@ -332,29 +363,7 @@ class Run:
         InputError
             If the run has not started, or a component cannot be resumed.
         """
-        if self.plan.resume == "none" or self.solver.drives:
-            raise InputError(f"{self.plan.solver_name}: this run cannot be resumed (resume = none), so it has no state")
-        if self.state is None:
-            raise InputError("the run has not started; call advance() or solve() first")
-        dump = self.problem.dump
-        best = self.keeper.best.point
-        return freeze(
-            {
-                "format": STATE_FORMAT,
-                "plan": str(self.plan),
-                "rule": str(self.rule),
-                "seed": self.seed,
-                "repetition": self.repetition,
-                "solver": self.solver.dump(self.state),
-                "bound": self.bound.state_dict(),
-                "counters": self.counters.state_dict(),
-                "monitor": self.monitor.state_dict(),
-                "best": None if best is None else dump(best),
-                "previous": None if self._previous is None else dump(self._previous),
-                "metrics": {k: v for k, v in self._metrics.items() if isinstance(v, int | float)},
-                "spent": self.sampler.spent,
-            }
-        )
+        return dump_run(self)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> Run:
         """Take up a run where `state_dict` left it; returns itself. The run must be made from the same inputs.
@@ -362,71 +371,10 @@ class Run:
         Raises
         ------
         InputError
-            If the state is of another format, plan, rule or seed.
+            If the state is of another format, plan, start, options, rule, seed or recording.
         """
-        if state.get("format") != STATE_FORMAT:
-            raise InputError(f"state format {state.get('format')!r}: this version of infimum reads {STATE_FORMAT}")
-        for what, mine in (("plan", str(self.plan)), ("rule", str(self.rule)), ("seed", self.seed)):
-            if state[what] != mine:
-                raise InputError(f"the state belongs to another {what}:\n{state[what]}\nthis run has:\n{mine}")
-        tree = thaw(state)
-        load = self.problem.load
-        self.bound.load_state_dict(tree["bound"])
-        self.counters.load_state_dict(tree["counters"])
-        self.monitor.load_state_dict(tree["monitor"])
-        self.keeper.best.point = None if tree["best"] is None else load(tree["best"])
-        self._previous = None if tree["previous"] is None else load(tree["previous"])
-        self._metrics, self.sampler.spent = tree["metrics"], tree["spent"]
-        self.state = self.solver.load(tree["solver"], self.problem.copy(self.point))
+        load_run(self, state)
         return self
-
-
-class Feed:
-    """The monitor as a driven loop sees it: metrics in the internal sense go in, a stop comes out."""
-
-    def __init__(self, run: Run) -> None:
-        self._run = run
-
-    @property
-    def stop(self) -> Stop | None:
-        """The stop, once there is one; it must end the loop."""
-        return self._run.monitor.stop
-
-    def tick(self, metrics: Mapping[str, Any], point: Any = None) -> Stop | None:
-        """Call it once per iteration, first for the start (iteration 0).
-
-        Parameters
-        ----------
-        metrics : mapping of str to number
-            What the loop knows, smaller values being better; the family adds what it computes from points.
-        point : object, optional
-            The iterate; it is copied.
-
-        Returns
-        -------
-        Stop or None
-            A stop must end the loop.
-        """
-        run, full = self._run, dict(metrics)
-        merit = run.problem.merit
-        if run.sampler.maximize and merit is not None and full.get(merit) is not None:
-            full[merit] = -full[merit]
-        iteration = run.monitor.iteration + 1
-        if point is not None:
-            point = run.problem.copy(point)
-            for name, change in run.sampler.changes:
-                full.setdefault(name, change(point, run._previous))
-            run.sampler.add(full, iteration, point)
-            run._previous = run._last = point
-        run._metrics = full
-        run.monitor.observing = run.sampler.spent
-        return run.monitor.begin(full, point) if iteration == 0 else run.monitor.tick(full, point)
-
-
-    def finish(self, status: Status, message: str) -> None:
-        """Say why the loop ended by itself; a stop that a rule gave before stays."""
-        if self._run.monitor.stop is None:
-            self._run.monitor.stop = Stop(Status(status), message)
 
 
 def quiet() -> Any:
@@ -434,23 +382,9 @@ def quiet() -> Any:
     return np.errstate(over="ignore", invalid="ignore")
 
 
-def _counted(plan: Plan, counters: Counters) -> dict[str, list[Cell]]:
-    """Capabilities whose evaluations the trace counts: those that the plan can call, with their cells."""
-    found: dict[str, list[Cell]] = {}
-    for term, lift in plan.assignment.lifts.items():
-        used = {leaf for one in lift.derivations.values() for leaf in one.leaves}
-        if lift.choice is not None:
-            used |= {*lift.choice.oracle.needs, *lift.choice.oracle.wants}
-        for capability in sorted(used):
-            cell = counters.evaluations.get((term, capability))
-            for name in counts_as(capability) if cell is not None else ():
-                found.setdefault(name, []).append(cell)  # type: ignore[arg-type]
-    return found
-
-
-def _positive(name: str, value: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        raise InputError(f"{name}={value!r}: expected an integer >= 1")
+def _whole(name: str, value: Any, least: int = 1) -> None:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise InputError(f"{name}={value!r}: expected an integer >= {least}")
 
 
 def _seed(seed: int | None) -> int:

@@ -11,6 +11,7 @@ from infimum.errors import InputError, did_you_mean
 from infimum.plan.plan import Plan
 from infimum.problem import PointMetric
 from infimum.stopping.base import StoppingRule
+from infimum.vocabulary import counts_as
 
 VALUE_EVERY = 10
 """Iterations between evaluations of the objective for the record, where the solver does not have it anyway."""
@@ -33,6 +34,8 @@ class Sampler:
         Further metrics for the trace.
     value_every : int, optional
         Cadence of point metrics that cost evaluations and that no rule reads; 10 by default.
+    check_every : int, default 1
+        Iterations between checks: what falls due between two of them is taken at the later one.
 
     Raises
     ------
@@ -49,6 +52,7 @@ class Sampler:
         *,
         record: Sequence[str] = (),
         value_every: int | None = None,
+        check_every: int = 1,
     ) -> None:
         solver_metrics = plan.metrics
         supplied = {*solver_metrics, *point_metrics}
@@ -61,7 +65,7 @@ class Sampler:
         self.names = tuple(dict.fromkeys([*always, *sorted(ruled), *record]))
         self.supplied = frozenset(supplied)
         self.maximize = plan.problem.sense == "max"
-        self.every = value_every or VALUE_EVERY
+        self.every, self.check_every = value_every or VALUE_EVERY, check_every
         self.from_state: list[tuple[str, Callable[[Any], Any]]] = []
         self.changes: list[tuple[str, PointMetric]] = []
         self.at_every: list[tuple[str, PointMetric, Cell]] = []
@@ -77,16 +81,13 @@ class Sampler:
             group = self.at_every if name in ruled and value_every is None else self.at_cadence
             group.append((name, point_metrics[name], counters.watch("problem", name)))
         self.costly = bool(self.at_every or self.at_cadence)
+        self._cheap = _display(self.from_state, self.changes)
         self.spent = 0.0
         """Seconds spent on point metrics so far."""
 
     def sample(self, iteration: int, state: Any, point: Any, previous: Any) -> dict[str, Any]:
         """Metrics of a check, from the state and from points."""
-        metrics: dict[str, Any] = {}
-        for name, get in self.from_state:
-            metrics[name] = get(state)
-        for name, change in self.changes:
-            metrics[name] = change(point, previous)
+        metrics = self._cheap(state, point, previous)
         if self.costly:
             self.add(metrics, iteration, point)
         return metrics
@@ -95,7 +96,7 @@ class Sampler:
         """Add what costs evaluations and is due (all of it with `full`), where it is not there yet."""
         for name, measure, cell in self.at_every:
             self._measure(metrics, name, measure, cell, point)
-        if full or iteration % self.every == 0:
+        if full or iteration % self.every < self.check_every:
             for name, measure, cell in self.at_cadence:
                 self._measure(metrics, name, measure, cell, point)
 
@@ -119,9 +120,38 @@ class Sampler:
         return lines
 
 
+def _display(
+    from_state: Sequence[tuple[str, Callable[[Any], Any]]], changes: Sequence[tuple[str, PointMetric]]
+) -> Callable[[Any, Any, Any], dict[str, Any]]:
+    """`(state, point, previous) -> {name: number}` as one dictionary display, which costs half of a loop."""
+    names: dict[str, Any] = {}
+    items = []
+    for k, (name, get) in enumerate((*from_state, *changes)):
+        names[f"get{k}"] = get
+        items.append(f"{name!r}: get{k}({'state' if k < len(from_state) else 'point, previous'})")
+    made: Callable[[Any, Any, Any], dict[str, Any]] = eval(
+        f"lambda state, point, previous: {{{', '.join(items)}}}", names
+    )
+    return made
+
+
 def _flipped(get: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def flipped(state: Any) -> Any:
         value = get(state)
         return None if value is None else -value
 
     return flipped
+
+
+def counted_cells(plan: Plan, counters: Counters) -> dict[str, list[Cell]]:
+    """Capabilities whose evaluations the trace counts: those that the plan can call, with their cells."""
+    found: dict[str, list[Cell]] = {}
+    for term, lift in plan.assignment.lifts.items():
+        used = {leaf for one in lift.derivations.values() for leaf in one.leaves}
+        if lift.choice is not None:
+            used |= {*lift.choice.oracle.needs, *lift.choice.oracle.wants}
+        for capability in sorted(used):
+            cell = counters.evaluations.get((term, capability))
+            for name in counts_as(capability) if cell is not None else ():
+                found.setdefault(name, []).append(cell)  # type: ignore[arg-type]
+    return found

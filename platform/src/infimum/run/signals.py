@@ -12,7 +12,11 @@ from infimum.status import Status
 
 
 class Interrupts:
-    """Installs handlers for the time of a run, in the main thread only, and puts the old ones back."""
+    """Installs handlers for the time of a run, in the main thread only, and puts the old ones back.
+
+    A signal that is ignored stays ignored, and one that something outside of Python handles is left to it. A run
+    inside another one (in an oracle, say) hands the request on, so that both end.
+    """
 
     def __init__(self, monitor: Monitor) -> None:
         self.monitor = monitor
@@ -21,7 +25,8 @@ class Interrupts:
     def __enter__(self) -> Interrupts:
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
-                self._old[number] = signal.signal(number, self._ask)
+                if signal.getsignal(number) not in (signal.SIG_IGN, None):
+                    self._old[number] = signal.signal(number, self._ask)
         return self
 
     def __exit__(
@@ -35,3 +40,6 @@ class Interrupts:
         if self.monitor.request is not None and number == signal.SIGINT:
             raise KeyboardInterrupt
         self.monitor.request = Status.interrupted
+        outer = self._old.get(number)
+        if callable(outer) and isinstance(getattr(outer, "__self__", None), Interrupts):
+            outer(number, frame)

@@ -210,13 +210,13 @@ def _narrowed(issue: Issue, node: Node, path: Path) -> Path:
     return issue.path
 
 
-def anchored_plain(node: Node, key: str = "") -> Any:
-    """Plain data in which the relative path of every `file:` is made absolute."""
+def anchored_plain(node: Node, key: str = "", paths: tuple[str, ...] = ("file",)) -> Any:
+    """Plain data in which the relative path of every `file:` (of every key in `paths`) is made absolute."""
     if isinstance(node.value, dict):
-        return {name: anchored_plain(child, name) for name, child in node.value.items()}
+        return {name: anchored_plain(child, name, paths) for name, child in node.value.items()}
     if isinstance(node.value, list):
-        return [anchored_plain(child) for child in node.value]
-    if key == "file" and isinstance(node.value, str) and node.base:
+        return [anchored_plain(child, "", paths) for child in node.value]
+    if key in paths and isinstance(node.value, str) and node.base:
         return anchored(node.value, node.base)
     return node.value
 

@@ -17,7 +17,10 @@ TOP_KEYS: dict[str, dict[str, Any]] = {
     "oracles": {"description": "Term name to the oracle that lifts it, or 'auto'."},
     "constraints": {"description": "A list of constraints, or a mapping of names to constraints."},
     "solver": {"description": "The method; 'assign' puts terms into its slots."},
-    "x0": {"description": "The start: zeros, random, numbers, {file: x.npz, key: x}, or python:module:attribute."},
+    "x0": {
+        "description": "The start: zeros, random, numbers, {file: x.npz, key: x}, the best point of a saved result "
+        "({run: FOLDER}), or python:module:attribute.",
+    },
     "stopping": {"description": "When to stop: text such as 'max_iter(1e4) | grad_norm(1e-6)', a mapping or a list."},
     "seed": {"type": "integer", "minimum": 0, "description": "Seed of all random numbers of the run."},
     "check_every": {**_POSITIVE, "description": "Test the stopping rules every so many iterations."},

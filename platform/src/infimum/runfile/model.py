@@ -18,7 +18,7 @@ from infimum.runfile.assemble import Assembled, Assembler, anchored_plain, in_or
 from infimum.runfile.dump import dump_yaml, is_plain, plain
 from infimum.runfile.keys import TOP_KEYS
 from infimum.runfile.loader import load_tree
-from infimum.runfile.start import make_start
+from infimum.runfile.start import PATHS, make_start
 from infimum.runfile.tree import Node, Path, RunFileError, RunFileIssue, path_text
 
 _SEED_BITS = 32
@@ -172,12 +172,12 @@ class RunFile:
 
     def stated(self) -> Any:
         """The problem with the file's constraints."""
-        from infimum import api
+        from infimum.inputs import add_constraints, as_problem
 
         made = self.made
         free = [(name, built) for name, built in made.constraints if name not in made.on]
         placed = {name: built.instance for name, built in made.constraints if name in made.on}
-        problem = api.add_constraints(api.as_problem(self.problem.instance), _named(free))
+        problem = add_constraints(as_problem(self.problem.instance), _named(free))
         if not placed:
             return problem
         if not hasattr(problem, "with_constraints"):
@@ -191,10 +191,7 @@ class RunFile:
         if made.solver is not None:
             found["solver"] = made.solver
         if made.assign:
-            found["assign"] = {
-                term: slot for slot, terms in made.assign.items()
-                for term in (terms if isinstance(terms, list) else [terms])
-            }
+            found["assign"] = made.assign
         for name, value in (("oracles", made.oracles), ("stopping", made.stopping)):
             if value is not None:
                 found[name] = value
@@ -212,7 +209,7 @@ class RunFile:
         if node is None:
             return None
         try:
-            return make_start(anchored_plain(node), self.problem.instance, self.seed,
+            return make_start(anchored_plain(node, paths=PATHS), self.problem.instance,
                               lambda text: import_python(text, FilePath(self.made.start_folder or node.base)))
         except InfimumError as error:
             raise RunFileError([RunFileIssue(("x0",), node.place, str(error))]) from error
@@ -262,7 +259,7 @@ class RunFile:
             return self._constraints() or None
         if key == "stopping":
             return str(made.stopping) if made.stopping is not None else None
-        return anchored_plain(node) if node is not None else None
+        return anchored_plain(node, paths=PATHS if key == "x0" else ("file",)) if node is not None else None
 
     def _constraints(self) -> Any:
         def written(name: str | None, built: Built) -> dict[str, Any]:

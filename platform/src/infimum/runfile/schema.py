@@ -87,6 +87,8 @@ def _properties() -> dict[str, Any]:
             {"enum": ["zeros", "random"]}, _PYTHON, {"$ref": "#/$defs/numbers"},
             {"type": "object", "properties": {"file": {"type": "string"}, "key": {"type": "string"}},
              "required": ["file"], "additionalProperties": False},
+            {"type": "object", "properties": {"run": {"type": "string"}}, "required": ["run"],
+             "additionalProperties": False},
         ]},
         "stopping": {"$ref": "#/$defs/stopping"},
     }

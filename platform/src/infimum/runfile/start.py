@@ -7,11 +7,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from infimum.errors import InputError, did_you_mean
+from infimum.problem import START_WORDS
+from infimum.result import Result
 from infimum.runfile.reader import kind_of
 from infimum.runfile.tree import Node, Path
 
-WORDS = ("zeros", "random")
-FORMS = "expected zeros, random, a list of numbers, {file: x.npz, key: x} or python:module:attribute"
+WORDS = START_WORDS
+FORMS = "expected zeros, random, a list of numbers, {file: x.npz, key: x}, {run: FOLDER} or python:module:attribute"
+PATHS = ("file", "run")
+"""Keys of `x0` that hold a path."""
 _SUFFIXES = (".npz", ".npy")
 Fail = Callable[[Path, str], None]
 
@@ -26,7 +30,7 @@ def check_start(node: Node, fail: Fail) -> None:
     elif isinstance(value, list):
         _check_numbers(node, (), fail)
     elif isinstance(value, dict):
-        _check_file(node, fail)
+        _check_run(node, fail) if "run" in value else _check_file(node, fail)
     else:
         fail((), f"x0: {FORMS}, got {kind_of(value)}")
 
@@ -62,18 +66,29 @@ def _check_file(node: Node, fail: Fail) -> None:
         fail(("key",), f"x0: expected the name of an array in the file, got {kind_of(key.value)}")
 
 
+def _check_run(node: Node, fail: Fail) -> None:
+    for key in node.value:
+        if key != "run":
+            fail((key,), f"x0 has no option '{key}' beside 'run'; a saved result starts at its best point")
+    run = node.value["run"]
+    if not isinstance(run.value, str) or not run.value:
+        fail(("run",), f"x0: expected the folder of a saved result, got {kind_of(run.value)}")
+    elif not os.path.isfile(os.path.join(anchored(run.value, run.base), "result.json")):
+        fail(("run",), f"x0: there is no result.json in {anchored(run.value, run.base)}")
+
+
 def anchored(path: str, base: str) -> str:
     """A path relative to the folder of the file that names it, made absolute."""
     return os.path.normpath(os.path.join(base, os.path.expanduser(path)))
 
 
-def make_start(spec: Any, problem: Any, seed: int, load_python: Callable[[str], Any]) -> Any:
+def make_start(spec: Any, problem: Any, load_python: Callable[[str], Any]) -> Any:
     """The start that `spec` describes, for `infimum.api.prepare`; None leaves it to the problem.
 
     Raises
     ------
     InputError
-        Where the problem has no shape to fill, or the file holds no such array.
+        Where the file holds no such array, or the folder no result.
     """
     import numpy as np
 
@@ -83,32 +98,12 @@ def make_start(spec: Any, problem: Any, seed: int, load_python: Callable[[str], 
         target = load_python(spec)
         return target(problem) if callable(target) else target
     if isinstance(spec, str):
-        from infimum.plan.bind import streams
-
-        rng = streams(seed, 0)("start")
-        fill = np.zeros_like if spec == "zeros" else lambda like: rng.standard_normal(np.shape(like))
-        return _filled(problem.start(rng), fill, spec)
+        return spec
+    if isinstance(spec, Mapping) and "run" in spec:
+        return Result.load(spec["run"])
     if isinstance(spec, Mapping):
         return _from_file(spec["file"], spec.get("key"))
     return np.asarray(spec, dtype=float)
-
-
-def _filled(like: Any, fill: Callable[[Any], Any], word: str) -> Any:
-    if isinstance(like, Mapping):
-        return {name: _filled(one, fill, word) for name, one in like.items()}
-    if not hasattr(like, "shape"):
-        raise InputError(f"x0: {word} needs a problem whose points are arrays; leave x0 out to let the problem choose")
-    if hasattr(like, "detach"):
-        return like.detach().clone().copy_(like.new_tensor(fill(like.detach().cpu().numpy())))
-    return fill(np_float(like))
-
-
-def np_float(array: Any) -> Any:
-    """A NumPy array of a floating type."""
-    import numpy as np
-
-    array = np.asarray(array)
-    return array if array.dtype.kind == "f" else array.astype(float)
 
 
 def _from_file(path: str, key: str | None) -> Any:

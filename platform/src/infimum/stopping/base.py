@@ -55,6 +55,8 @@ class Progress:
         In the user's sense. A metric that is not computed at this check is absent or None.
     maximize : bool
         True when larger values are better.
+    point : object
+        The iterate as the solver sees it, for callbacks; not to be changed.
     """
 
     iteration: int = 0
@@ -62,6 +64,7 @@ class Progress:
     calls: Calls = field(default_factory=NoCalls)
     metrics: Mapping[str, Any] = field(default_factory=dict)
     maximize: bool = False
+    point: Any = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from annotated_types import Gt, Lt
 
 from infimum.arrays import Array, norm
-from infimum.errors import InputError
 from infimum.solver import Metric, Slot
-from infimum_splitting.steps import Stepping, refuse_bad
+from infimum_splitting.steps import FixedStep, Stepping, prox_step, refuse_bad, refuse_relaxation
 
 NAME = "splitting.douglas_rachford"
 
@@ -28,7 +27,7 @@ class DouglasRachfordState:
 
 
 def _residual(state: DouglasRachfordState) -> float | None:
-    return None if state.y is None else norm(state.y - state.x)
+    return None if state.y is None else max(1.0, 1.0 / state.t) * norm(state.y - state.x)
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -36,8 +35,16 @@ class DouglasRachford(Stepping):
     """Minimize `f + g`, both with a prox, by Douglas–Rachford splitting.
 
     Each step computes `x = prox_f(z, t)`, `y = prox_g(2 x - z, t)` and `z += relaxation (y - x)`. Reports `x`, never
-    the governing point z, which is no approximate minimizer. Iteration 0 is the start. `residual = ||y - x||` is None
-    there and 0 exactly at a solution. Needs no smoothness, so either function may be an indicator.
+    the governing point z, which is no approximate minimizer. Iteration 0 is the start. Needs no smoothness, so either
+    function may be an indicator.
+
+    `residual = max(1, 1/t) ||y - x||`, None at iteration 0, certifies a solution. The proxes give
+    `(z - x)/t ∈ ∂f(x)` and `(2 x - z - y)/t ∈ ∂g(y)`, hence
+
+        `(x - y)/t ∈ ∂f(x) + ∂g(y)`,
+
+    so both the distance of the two points (in units of x) and the subgradient that is left (in units of the gradient)
+    are at most `residual`, whatever the step. Two sets without a common point keep it above their distance.
 
     Parameters
     ----------
@@ -59,7 +66,7 @@ class DouglasRachford(Stepping):
     16(6), 1979.
     """
 
-    step_size: float | Literal["auto"]
+    step_size: FixedStep
     relaxation: float
 
     metrics: ClassVar[Mapping[str, Metric]] = {"residual": Metric(_residual)}
@@ -67,12 +74,11 @@ class DouglasRachford(Stepping):
 
     def __init__(
         self,
-        step: Annotated[float, Gt(0)] | Literal["auto"] = "auto",
+        step: FixedStep = "auto",
         relaxation: Annotated[float, Gt(0), Lt(2)] = 1.0,
     ) -> None:
         refuse_bad(step, NAME, schedules=False)
-        if not 0 < relaxation < 2:
-            raise InputError(f"{NAME}: relaxation={relaxation!r}; expected a number above 0 and below 2")
+        refuse_relaxation(relaxation, NAME)
         object.__setattr__(self, "step_size", step)
         object.__setattr__(self, "relaxation", relaxation)
 
@@ -83,16 +89,16 @@ class DouglasRachford(Stepping):
         )
 
     def init(self, parts: Any, start: Array, rng: np.random.Generator) -> DouglasRachfordState:
-        return DouglasRachfordState(start, None, start, self._step_size(parts))
+        return DouglasRachfordState(start, None, start, prox_step(self.step_size, (parts.first, parts.second)))
 
     def step(self, parts: Any, state: DouglasRachfordState) -> DouglasRachfordState:
-        x = parts.first.prox(state.z, state.t)
-        y = parts.second.prox(2.0 * x - state.z, state.t)
-        z = state.z + (y - x) if self.relaxation == 1.0 else state.z + self.relaxation * (y - x)
-        return DouglasRachfordState(x, y, z, state.t)
-
-    def _step_size(self, parts: Any) -> float:
-        if self.step_size != "auto":
-            return float(self.step_size)
-        constants = [part.lipschitz for part in (parts.first, parts.second) if part.lipschitz]
-        return 1.0 / constants[0] if constants else 1.0
+        z, t = state.z, state.t
+        x = parts.first.prox(z, t)
+        mirrored = 2.0 * x
+        mirrored -= z
+        y = parts.second.prox(mirrored, t)
+        move = y - x
+        if self.relaxation != 1.0:
+            move *= self.relaxation
+        move += z
+        return DouglasRachfordState(x, y, move, t)

@@ -6,24 +6,24 @@ from collections.abc import Callable
 
 from infimum.plugins import hook
 
+SOLVERS = (
+    ("gradient_descent", "GradientDescent", "first-order", "gradient steps on a smooth function"),
+    ("proximal_point", "ProximalPoint", "proximal", "prox of one function, again and again"),
+    (
+        "proximal_gradient",
+        "ProximalGradient",
+        "proximal",
+        "gradient step on the smooth terms, prox of the rest; FISTA with acceleration",
+    ),
+    ("douglas_rachford", "DouglasRachford", "proximal", "proxes of two functions in turn; no smoothness needed"),
+    ("davis_yin", "DavisYin", "proximal", "gradient of the smooth terms, proxes of two others"),
+    ("pdhg", "PDHG", "primal-dual", "prox of one term, and of any number under linear maps that are not inverted"),
+    ("condat_vu", "CondatVu", "primal-dual", "the same with smooth terms by their gradient"),
+    ("admm", "ADMM", "primal-dual", "two blocks, x and A x: prox of one term, and of any number under linear maps"),
+)
+
 
 @hook
 def infimum_solvers(register: Callable[..., None]) -> None:
-    register(
-        "gradient_descent",
-        "infimum_splitting.gradient_descent:GradientDescent",
-        kind="first-order",
-        summary="gradient steps on a smooth function",
-    )
-    register(
-        "proximal_gradient",
-        "infimum_splitting.proximal_gradient:ProximalGradient",
-        kind="proximal",
-        summary="gradient step on the smooth terms, prox of the rest; FISTA with acceleration",
-    )
-    register(
-        "douglas_rachford",
-        "infimum_splitting.douglas_rachford:DouglasRachford",
-        kind="proximal",
-        summary="proxes of two functions in turn; no smoothness needed",
-    )
+    for name, target, kind, summary in SOLVERS:
+        register(name, f"infimum_splitting.{name}:{target}", kind=kind, summary=summary)

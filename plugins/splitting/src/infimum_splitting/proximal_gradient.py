@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +14,7 @@ from infimum.arrays import Array, inner, norm
 from infimum.errors import InputError
 from infimum.exactness import Exactness
 from infimum.solver import Metric, Slot
+from infimum_splitting.backtracking import backtrack, first_trial
 from infimum_splitting.steps import Step, Stepping, check_step, first_step, refuse_bad
 
 NAME = "splitting.proximal_gradient"
@@ -22,7 +24,8 @@ NAME = "splitting.proximal_gradient"
 class ProximalGradientState:
     """`x` was made from `origin` (None at iteration 0) with step `t`; the next step starts at `y`.
 
-    `theta` is the momentum number of `y`; 1 without momentum.
+    `theta` is the momentum number of `y`; 1 without momentum. `value` and `gradient` are those of the smooth part at
+    `y` where they are known already (with backtracking).
     """
 
     x: Array
@@ -31,6 +34,8 @@ class ProximalGradientState:
     t: float
     theta: float
     k: int
+    value: float | None = None
+    gradient: Array | None = None
 
 
 def _mapping_norm(state: ProximalGradientState) -> float | None:
@@ -42,7 +47,8 @@ class ProximalGradient(Stepping):
     """Minimize `F = f + g`, f smooth and g with a prox, by `x+ = prox_g(y - t grad f(y), t)`.
 
     Without acceleration `y = x`. With it `y` is the extrapolated point of FISTA. Reports `x+`, the result of the prox
-    (so it lies in the domain of g). One gradient and one prox a step, none at the start.
+    (so it lies in the domain of g). One gradient and one prox a step, none at the start; with backtracking one prox and
+    one value a trial.
 
     `grad_norm` is the norm of the gradient mapping, `G = ||y - x+|| / t`, and None at iteration 0. It certifies the
     point that is reported. The prox gives `(y - x+)/t - grad f(y) ∈ ∂g(x+)`, hence
@@ -63,11 +69,16 @@ class ProximalGradient(Stepping):
     restart : bool, default False
         Forget the momentum whenever it points uphill, `<y - x+, x+ - x> > 0` (adaptive restart by the gradient): the
         linear rate of strongly convex problems without knowing their modulus. Needs `acceleration`.
+    backtracking : bool, default False
+        Halve the step whenever f at `x+` exceeds its quadratic model with curvature 1/t, and go on with the shorter
+        one; `step` is the first trial. No L is needed: "auto" then measures the curvature along the first gradient.
+        1/t ends at no more than 2 L. The metric `step` shows the step that was taken.
 
     Raises
     ------
     InputError
-        For a step that is not positive and finite, "auto" where no L is known, or restart without acceleration.
+        For a step that is not positive and finite, "auto" where no L is known, restart without acceleration, or a
+        schedule with backtracking.
 
     Warns
     -----
@@ -84,43 +95,76 @@ class ProximalGradient(Stepping):
     step_size: Step
     acceleration: bool
     restart: bool
+    backtracking: bool
 
-    metrics: ClassVar[Mapping[str, Metric]] = {"grad_norm": Metric(_mapping_norm)}
+    metrics: ClassVar[Mapping[str, Metric]] = {
+        "grad_norm": Metric(_mapping_norm),
+        "step": Metric(attrgetter("t")),
+    }
     State: ClassVar[type] = ProximalGradientState
 
-    def __init__(self, step: Step = "auto", acceleration: bool = False, restart: bool = False) -> None:
-        refuse_bad(step, NAME)
+    def __init__(
+        self, step: Step = "auto", acceleration: bool = False, restart: bool = False, backtracking: bool = False
+    ) -> None:
+        refuse_bad(step, NAME, schedules=not backtracking)
         if restart and not acceleration:
             raise InputError(f"{NAME}: restart=True restarts the momentum, but acceleration=False; turn it on as well")
         object.__setattr__(self, "step_size", step)
         object.__setattr__(self, "acceleration", acceleration)
         object.__setattr__(self, "restart", restart)
+        object.__setattr__(self, "backtracking", backtracking)
 
     def slots(self) -> tuple[Slot, ...]:
-        worst = Exactness.approximate if self.acceleration else Exactness.stochastic
+        careful, noisy = Exactness.approximate, Exactness.stochastic
+        needs = ("value_and_gradient", "value") if self.backtracking else ("gradient",)
+        smooth = careful if self.acceleration or self.backtracking else noisy
         return (
-            Slot("smooth", needs=("gradient",), at_least=1),
-            Slot("rest", needs=("prox",), at_most=1, accepts=worst),
+            Slot("smooth", needs=needs, at_least=1, accepts=smooth),
+            Slot("rest", needs=("prox",), at_most=1, accepts=careful if self.acceleration else noisy),
         )
 
     def check(self, parts: Any) -> None:
+        if self.backtracking:
+            return
         factor, why = (1.0, "accelerated steps need t <= 1/L") if self.acceleration else (2.0, "steps need t < 2/L")
         why += " to converge; take a smaller step or 'auto'"
         check_step(self.step_size, parts.smooth.lipschitz, factor, NAME, why)
 
     def init(self, parts: Any, start: Array, rng: np.random.Generator) -> ProximalGradientState:
-        t = first_step(self.step_size, parts.smooth.lipschitz, NAME)
-        return ProximalGradientState(start, start, None, t, 1.0, 0)
+        if not self.backtracking:
+            t = first_step(self.step_size, parts.smooth.lipschitz, NAME)
+            return ProximalGradientState(start, start, None, t, 1.0, 0)
+        value, gradient = parts.smooth.value_and_gradient(start)
+        if self.step_size == "auto":
+            t = first_trial(parts.smooth, start, gradient)
+        else:
+            t = first_step(self.step_size, None, NAME)
+        return ProximalGradientState(start, start, None, t, 1.0, 0, float(value), gradient)
 
     def step(self, parts: Any, state: ProximalGradientState) -> ProximalGradientState:
-        t = self.step_size(state.k) if callable(self.step_size) else state.t
         y = state.y
-        x = parts.rest.prox(y - t * parts.smooth.gradient(y), t)
+        if self.backtracking:
+            x, t, value, gradient = self._trial(parts, state)
+        else:
+            t = self.step_size(state.k) if callable(self.step_size) else state.t
+            v = (-t) * parts.smooth.gradient(y)
+            v += y
+            x, value, gradient = parts.rest.prox(v, t), None, None
         if not self.acceleration:
-            return ProximalGradientState(x, x, y, t, 1.0, state.k + 1)
+            return ProximalGradientState(x, x, y, t, 1.0, state.k + 1, value, gradient)
         move = x - state.x
         if self.restart and inner(y - x, move) > 0:
-            return ProximalGradientState(x, x, y, t, 1.0, state.k + 1)
+            return ProximalGradientState(x, x, y, t, 1.0, state.k + 1, value, gradient)
         theta = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * state.theta**2))
-        ahead = x + (state.theta - 1.0) / theta * move
-        return ProximalGradientState(x, ahead, y, t, theta, state.k + 1)
+        move *= (state.theta - 1.0) / theta
+        move += x
+        return ProximalGradientState(x, move, y, t, theta, state.k + 1)
+
+    def _trial(self, parts: Any, state: ProximalGradientState) -> tuple[Array, float, float | None, Array | None]:
+        value, gradient = state.value, state.gradient
+        if value is None or gradient is None:
+            value, gradient = parts.smooth.value_and_gradient(state.y)
+        new = backtrack(
+            parts.smooth, parts.rest.prox, state.y, float(value), gradient, state.t, reuse=not self.acceleration
+        )
+        return new.x, new.t, new.value if new.gradient is not None else None, new.gradient

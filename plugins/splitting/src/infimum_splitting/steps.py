@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import warnings
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from annotated_types import Gt
@@ -14,6 +15,7 @@ from infimum.schedule import Schedule
 from infimum.solver import Solver
 
 Step = Annotated[float, Gt(0)] | Literal["auto"] | Schedule
+FixedStep = Annotated[float, Gt(0)] | Literal["auto"]
 
 
 class Stepping(Solver):
@@ -25,14 +27,20 @@ class Stepping(Solver):
         return f"{type(self).__name__}({shown})"
 
 
-def refuse_bad(step: Any, what: str, schedules: bool = True) -> None:
+def refuse_bad(step: Any, what: str, schedules: bool = True, option: str = "step") -> None:
     """Raise `InputError` unless `step` is "auto", a positive finite number or (if allowed) a schedule."""
     if step == "auto" or (schedules and callable(step)):
         return
     number = isinstance(step, int | float) and not isinstance(step, bool)
     if not number or not 0 < step < math.inf:
         others = "'auto' or a schedule" if schedules else "or 'auto'"
-        raise InputError(f"{what}: step={step!r}; expected a positive finite number, {others}")
+        raise InputError(f"{what}: {option}={step!r}; expected a positive finite number, {others}")
+
+
+def refuse_relaxation(relaxation: float, what: str) -> None:
+    """Raise `InputError` unless `relaxation` lies in (0, 2)."""
+    if not 0 < relaxation < 2:
+        raise InputError(f"{what}: relaxation={relaxation!r}; expected a number above 0 and below 2")
 
 
 def first_step(step: Any, lipschitz: float | None, what: str) -> float:
@@ -58,3 +66,21 @@ def check_step(step: Any, lipschitz: float | None, factor: float, what: str, why
     if lipschitz and step != "auto" and first * lipschitz > factor * (1 + 1e-9):
         bound = factor / lipschitz
         warnings.warn(f"{what}: step {first:.4g} > {factor:g}/L = {bound:.4g}: {why}", InfimumWarning, stacklevel=3)
+
+
+def prox_step(step: Any, parts: Iterable[Any], factor: float = 1.0) -> float:
+    """The step of a method that converges with every one.
+
+    "auto" is `factor / L` with the first Lipschitz constant L > 0 that a part declares: the curvature sets the scale
+    of the proxes. It is 1.0 where nothing is known that could set one.
+    """
+    if step != "auto":
+        return float(step)
+    constants = map(curvature, parts)
+    return next((factor / constant for constant in constants if constant), 1.0)
+
+
+def curvature(part: Any) -> float | None:
+    """The declared Lipschitz constant of the gradient, or None; a set has none."""
+    constant: float | None = getattr(part, "lipschitz", None)
+    return constant

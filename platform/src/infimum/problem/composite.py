@@ -1,139 +1,26 @@
-"""Problems: the family contract, and the host's own family `Composite`."""
+"""The host's own family: a sum of functions over a set."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from infimum import arrays
 from infimum.arrays import Array
 from infimum.constraints.base import Constraint
+from infimum.counters import checked
 from infimum.errors import InputError, did_you_mean
 from infimum.functions.algebra import SMOOTH, Sum, scaled
 from infimum.functions.base import Function
-from infimum.functions.blocks import Layout, OnBlock, SetOnBlock, place
+from infimum.functions.blocks import PLACED, Layout, OnBlock, Separable, block_names, place, place_map
 from infimum.functions.maps import BlockMap
+from infimum.problem.base import PointMetric, Problem, Sense, Term
 
-Sense = Literal["min", "max"]
-PointMetric = Callable[[Any, Any], float | None]
-"""`(point, previous point or None) -> number or None`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """A named piece of a problem: a function, a set, or whatever a family is made of.
-
-    Attributes
-    ----------
-    name : str
-    body : object
-        Has `capabilities`, a set of names, each of them an attribute of it.
-    on : str or None
-        Block name or parameter pattern; None means the whole point.
-    role : {"term", "constraint"}
-    """
-
-    name: str
-    body: Any
-    on: str | None = None
-    role: Literal["term", "constraint"] = "term"
-
-
-class Problem:
-    """Base of all families: what is to be solved.
-
-    A family says its terms, how a run starts and copies points, and which metric ranks points (`merit`). The
-    defaults suit a family whose points are opaque to the host.
-    """
-
-    family: ClassVar[str] = ""
-    name: str = ""
-    sense: Sense = "min"
-    resume: Literal["exact", "replay", "none"] = "exact"
-
-    @property
-    def terms(self) -> tuple[Term, ...]:
-        raise NotImplementedError
-
-    @property
-    def merit(self) -> str | None:
-        """Name of the metric that ranks points, or None when no point is better than another."""
-        return None
-
-    @property
-    def needs_rng(self) -> bool:
-        """Whether `view` bodies draw random numbers of their own."""
-        return False
-
-    def start(self, rng: np.random.Generator) -> Any:
-        """A starting point when the user gives none."""
-        return None
-
-    def prepare(self, start: Any) -> Any:
-        """The host's own copy of a start, checked, in the form that solvers see."""
-        return start
-
-    def copy(self, point: Any) -> Any:
-        """An independent copy of a point."""
-        return point
-
-    def view(self, term: Term, point: Any = None) -> Any:
-        """The term's body to be minimized: flipped for `sense="max"`, its data fitting `point`."""
-        return term.body
-
-    def embeds(self, term: Term) -> bool:
-        """Whether the term sees only a piece of the point, so that `embed` has something to do."""
-        return False
-
-    def embed(self, part: Any, term: Term) -> Any:
-        """A part of one term as a function of the whole point."""
-        return part
-
-    def joined(self, terms: Sequence[Term], offers: Sequence[frozenset[str]]) -> frozenset[str]:
-        """Capabilities that terms in one slot have together, when each offers `offers`."""
-        return offers[0] if len(terms) == 1 else frozenset()
-
-    def join(self, terms: Sequence[Term], parts: Sequence[Any]) -> Any:
-        """One part from the parts of several terms in one slot."""
-        if len(parts) != 1:
-            raise InputError(f"family '{self.family}' does not join terms in one slot")
-        return parts[0]
-
-    def units(self, terms: Sequence[Term]) -> int:
-        """How many terms a slot's `at_most` counts."""
-        return len(terms)
-
-    def metrics(self, point: Any) -> Mapping[str, PointMetric]:
-        """Metrics that the family computes from points alone, in the user's sense. Never calls a stateful part."""
-        return {}
-
-    def square(self, point: Any) -> Any:
-        """A cheap sum of squares of a point, below any bound only if the point is finite and below that bound."""
-        return math.nan
-
-    def size(self, point: Any) -> float | None:
-        """Norm of a point: NaN or inf where it is not finite, None where the family has no such thing."""
-        return None
-
-    def unpack(self, point: Any) -> Any:
-        """A point in the form in which the user gave it."""
-        return point
-
-    def dump(self, point: Any) -> Any:
-        """A point as a plain tree."""
-        return point
-
-    def load(self, tree: Any) -> Any:
-        """A point from what `dump` gave."""
-        return tree
-
-    def describe(self, point: Any = None) -> str:
-        """The problem in a few words, for plans and results."""
-        return self.name or type(self).__name__
+SUMMED = SMOOTH | {"hessian"}
+"""Capabilities that a sum has where every summand has them."""
 
 
 class Composite(Problem):
@@ -188,16 +75,11 @@ class Composite(Problem):
     ) -> None:
         if sense not in ("min", "max"):
             raise InputError(f"sense={sense!r}: expected 'min' or 'max'")
-        named = {"objective": terms} if isinstance(terms, Function) else dict(terms)
-        sets = _name_sets(constraints)
+        named, sets = _name_terms(terms), _name_sets(constraints)
         if not named and not sets:
             raise InputError("Composite without terms: give at least one function, such as {'loss': f}")
         if clash := set(named) & set(sets):
             raise InputError(f"a term and a constraint are both called '{min(clash)}'; rename one")
-        for key, body in named.items():
-            if not isinstance(body, Function):
-                hint = "; sets go into constraints=" if isinstance(body, Constraint) else ""
-                raise InputError(f"term '{key}': expected a Function, got {type(body).__name__}{hint}")
         self.name, self.sense, self.reference = name, sense, reference
         self.layout = Layout(blocks) if blocks else None
         self._start = start
@@ -209,18 +91,27 @@ class Composite(Problem):
         if placed:
             key = next(iter(placed))
             raise InputError(f"on={{'{key}': …}}: no such term; {did_you_mean(key, [t.name for t in self._terms])}")
-        self._check_blocks()
+        self._views = {term.name: self._placed(term) for term in self._terms}
 
-    def _check_blocks(self) -> None:
+    def _placed(self, term: Term) -> Any:
+        """The body of a term, to be minimized, with its maps from named blocks on the packed vector."""
         known = list(self.layout.shapes) if self.layout else []
-        for term in self._terms:
-            names = [term.on] if term.on is not None else []
-            map_ = getattr(term.body, "map", None)
-            if isinstance(map_, BlockMap):
-                names += list(map_.maps)
-            for block in names:
-                if block not in known:
-                    raise InputError(f"term '{term.name}' acts on block '{block}'; {did_you_mean(block, known)}")
+        inside = block_names(term.body)
+        for block in (*([term.on] if term.on is not None else []), *inside):
+            if block not in known:
+                hint = did_you_mean(block, known) if known else f"give blocks={{'{block}': shape, …}}"
+                raise InputError(f"term '{term.name}' acts on block '{block}'; {hint}")
+        if term.on is not None and inside:
+            raise InputError(
+                f"term '{term.name}' is on block '{term.on}' and maps named blocks itself; leave it out of on="
+            )
+        if term.role == "constraint":
+            return term.body
+        try:
+            body = term.body if self.layout is None else place(term.body, self.layout)
+        except InputError as error:
+            raise InputError(f"term '{term.name}': {error}") from None
+        return scaled(body, -1.0) if self.sense == "max" else body
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -232,8 +123,8 @@ class Composite(Problem):
         return "value" if functions and all(_has_value(term.body) for term in functions) else None
 
     def with_constraints(self, constraints: Any, on: Mapping[str, str] | None = None) -> Composite:
-        """The same problem with further constraints."""
-        new = _name_sets(constraints)
+        """The same problem with further constraints, in any form that `constraints=` takes."""
+        new = _name_sets(constraints, taken=[term.name for term in self._terms])
         functions = {t.name: t.body for t in self._terms if t.role == "term"}
         sets = {t.name: t.body for t in self._terms if t.role == "constraint"}
         for key in new:
@@ -274,7 +165,7 @@ class Composite(Problem):
         for term in self._terms:
             body, point = self.view(term), x
             if self.layout is not None and term.on is not None:
-                point = self.layout.unpack(x)[term.on]
+                point = self.layout.view(x, term.on)
             try:
                 body.check(point)
             except InputError as error:
@@ -285,40 +176,50 @@ class Composite(Problem):
         return arrays.copy(point)
 
     def view(self, term: Term, point: Any = None) -> Any:
-        body = term.body
-        if self.layout is not None and term.role == "term":
-            body = place(body, self.layout)
-        if self.sense == "max" and term.role == "term":
-            body = scaled(body, -1.0)
+        body = self._views[term.name]
         return body if point is None else body.to(point)
 
     def embeds(self, term: Term) -> bool:
-        return self.layout is not None and term.on is not None
+        return term.on is not None
 
     def embed(self, part: Any, term: Term) -> Any:
+        return part if self.layout is None or term.on is None else OnBlock(part, self.layout, term.on)
+
+    def embed_map(self, map_: Any, term: Term) -> Any:
         if self.layout is None or term.on is None:
-            return part
-        kind = SetOnBlock if term.role == "constraint" and not hasattr(part, "value") else OnBlock
-        return kind(part, self.layout, term.on)
+            return map_
+        return place_map(BlockMap({term.on: map_}), self.layout)
+
+    def dimension(self, term: Term | None = None) -> int | None:
+        if self.layout is not None:
+            on = None if term is None else term.on
+            return self.layout.size if on is None else math.prod(self.layout.shapes[on])
+        shapes = [getattr(one.body, "shape", None) for one in (*([term] if term else []), *self._terms)]
+        if self._start is not None:
+            shapes.append(np.shape(self._start))
+        return next((math.prod(shape) for shape in shapes if shape is not None), None)
 
     def units(self, terms: Sequence[Term]) -> int:
         return 1 if terms and _disjoint(terms) else len(terms)
 
     def joined(self, terms: Sequence[Term], offers: Sequence[frozenset[str]]) -> frozenset[str]:
-        common = frozenset.intersection(*offers)
-        return common if len(terms) == 1 or _disjoint(terms) else common & (SMOOTH | {"hessian"})
+        kept = [one & PLACED if self.embeds(term) else one for term, one in zip(terms, offers, strict=True)]
+        common = frozenset.intersection(*kept)
+        return common if len(terms) == 1 or _disjoint(terms) else common & SUMMED
 
     def join(self, terms: Sequence[Term], parts: Sequence[Any]) -> Any:
         if len(parts) == 1:
             return parts[0]
-        return Stacked(parts) if _disjoint(terms) else Sum(parts)
+        return Separable(parts) if _disjoint(terms) else Sum(parts)
 
     def value(self, x: Any) -> float:
         """The objective at `x` (an array, or a mapping of blocks), in the user's sense; sets are not in it."""
+        if self.merit is None:
+            without = [t.name for t in self._terms if t.role == "term" and not _has_value(t.body)]
+            which = f"term '{without[0]}' offers none" if without else "it has constraints only"
+            raise InputError(f"{self.describe()} has no value: {which}")
         point = self.prepare(x)
-        value = self.metrics(point)["value"](point, None)
-        if value is None:
-            raise InputError("not every term offers a value")
+        value: float = self.metrics(point)["value"](point, None)  # type: ignore[assignment]
         return value
 
     def violation(self, x: Any) -> float:
@@ -329,10 +230,14 @@ class Composite(Problem):
 
     def metrics(self, point: Array) -> Mapping[str, PointMetric]:
         out: dict[str, PointMetric] = {"rel_change": _rel_change, "abs_change": _abs_change}
-        functions = [self._plain(term, point) for term in self._terms if term.role == "term"]
-        sets = [self._plain(term, point) for term in self._terms if term.role == "constraint"]
         if self.merit is not None:
-            calls = [f.value if hasattr(f, "value") else _value_of(f) for f in functions]
+            calls = [
+                checked(
+                    _value_of(self._plain(term, point)), term.name, "value", extended=bool(term.body.extended)
+                )
+                for term in self._terms
+                if term.role == "term"
+            ]
             sign = -1.0 if self.sense == "max" else 1.0
 
             def value(x: Array, _: Any) -> float:
@@ -342,15 +247,20 @@ class Composite(Problem):
             if self.reference is not None:
                 reference = self.reference
                 out["gap"] = lambda x, _: abs(value(x, None) - reference) / max(1.0, abs(reference))
+        sets = [
+            checked(self._plain(term, point).violation, term.name, "violation")
+            for term in self._terms
+            if term.role == "constraint"
+        ]
         if sets:
-            out["violation"] = lambda x, _: max(float(one.violation(x)) for one in sets)
+            out["violation"] = lambda x, _: max(float(call(x)) for call in sets)
         return out
 
     def _plain(self, term: Term, point: Array) -> Any:
         return self.embed(self.view(term, point), term)
 
     def square(self, point: Array) -> Any:
-        return point.dot(point) if point.ndim == 1 else arrays.norm(point) ** 2
+        return point.dot(point) if point.ndim == 1 else _squared(arrays.norm(point))
 
     def size(self, point: Array) -> float:
         return arrays.norm(point)
@@ -370,39 +280,6 @@ class Composite(Problem):
         return f"Composite({'maximize ' if self.sense == 'max' else ''}{inside})"
 
 
-class Stacked(Function):
-    """Terms on disjoint blocks as one separable function of the packed vector."""
-
-    def __init__(self, parts: Sequence[Any]) -> None:
-        self.parts = tuple(parts)
-        self._common = frozenset.intersection(*(part.capabilities for part in parts))
-        summed = Sum(parts)
-        for name in self._common & summed.capabilities:
-            setattr(self, name, getattr(summed, name))
-        for name in self._common & {"prox", "project"}:
-            setattr(self, name, _in_turn([getattr(part, name) for part in parts]))
-        self.convex, self.extended = summed.convex, summed.extended
-        self._offers = (self._common & summed.capabilities) | (self._common & {"prox", "project"})
-
-    @property
-    def capabilities(self) -> frozenset[str]:
-        return self._offers
-
-    @property
-    def lipschitz(self) -> float | None:  # type: ignore[override]
-        constants = [part.lipschitz for part in self.parts]
-        return None if None in constants else max(constants)
-
-
-def _in_turn(calls: Sequence[Callable[..., Array]]) -> Callable[..., Array]:
-    def apply(v: Array, *args: Any) -> Array:
-        for call in calls:
-            v = call(v, *args)
-        return v
-
-    return apply
-
-
 def _disjoint(terms: Sequence[Term]) -> bool:
     blocks = [term.on for term in terms]
     return None not in blocks and len(set(blocks)) == len(blocks)
@@ -412,8 +289,17 @@ def _has_value(body: Any) -> bool:
     return bool({"value", "value_and_gradient"} & body.capabilities)
 
 
-def _value_of(body: Any) -> Callable[[Array], float]:
-    return lambda x: float(body.value_and_gradient(x)[0])
+def _value_of(function: Any) -> Callable[[Array], Any]:
+    # By the capabilities: a function made from others has the method even where they do not offer it.
+    if "value" in function.capabilities:
+        call: Callable[[Array], Any] = function.value
+        return call
+    return lambda x: function.value_and_gradient(x)[0]
+
+
+def _squared(size: float) -> float:
+    """Unlike `size**2`, inf where the square is too large for a float."""
+    return size * size
 
 
 def _rel_change(x: Array, previous: Array | None) -> float | None:
@@ -427,23 +313,57 @@ def _abs_change(x: Array, previous: Array | None) -> float | None:
     return None if previous is None else arrays.norm(x - previous)
 
 
-def _name_sets(constraints: Any) -> dict[str, Constraint]:
+def free_name(base: str, taken: Collection[str]) -> str:
+    """`base`, or with the first number from 2 up that makes a name not in `taken`."""
+    key, k = base, 2
+    while key in taken:
+        key, k = f"{base}_{k}", k + 1
+    return key
+
+
+def _name_terms(terms: Any) -> dict[str, Function]:
+    if isinstance(terms, Function):
+        terms = {"objective": terms}
+    if not isinstance(terms, Mapping):
+        raise InputError(f"terms: expected {{name: Function}} or one Function, got {type(terms).__name__}")
+    for key, body in terms.items():
+        _check_name(key)
+        if not isinstance(body, Function):
+            hint = ""
+            if isinstance(body, Constraint):
+                hint = "; sets go into constraints="
+            elif callable(body):
+                hint = "; wrap it: Function(value=…)"
+            raise InputError(f"term '{key}': expected a Function, got {type(body).__name__}{hint}")
+        if not body.capabilities:
+            raise InputError(
+                f"term '{key}' is empty: {body!r} offers nothing, since its parts have no capability in common; "
+                "give them as terms of their own"
+            )
+    return dict(terms)
+
+
+def _name_sets(constraints: Any, taken: Collection[str] = ()) -> dict[str, Constraint]:
     if isinstance(constraints, Constraint):
         constraints = (constraints,)
     if isinstance(constraints, Mapping):
         named = dict(constraints)
-    else:
+    elif isinstance(constraints, Iterable) and not isinstance(constraints, str):
         named = {}
         for one in constraints:
-            base = type(one).__name__.lower()
-            key, k = base, 2
-            while key in named:
-                key, k = f"{base}_{k}", k + 1
-            named[key] = one
+            named[free_name(type(one).__name__.lower(), {*taken, *named})] = one
+    else:
+        raise InputError(f"constraints: expected sets, one or several, got {type(constraints).__name__}")
     for key, one in named.items():
+        _check_name(key)
         if not isinstance(one, Constraint):
             raise InputError(f"constraint '{key}': expected a Constraint, got {type(one).__name__}")
     return named
+
+
+def _check_name(name: Any) -> None:
+    if not isinstance(name, str) or not name or name.startswith("slot:"):
+        raise InputError(f"{name!r} is no name for a term: expected text that does not start with 'slot:'")
 
 
 def _as_point(x: Any, what: str) -> Array:
@@ -460,7 +380,11 @@ def _as_point(x: Any, what: str) -> Array:
         raise InputError(f"{what} is {arrays.describe(x)}: expected real numbers; split into real and imaginary parts")
     if not xp.isdtype(x.dtype, "real floating"):
         x = xp.astype(x, xp.float64)
+    if 0 in x.shape:
+        raise InputError(f"{what} is empty: its shape is {tuple(x.shape)}; expected at least one entry")
     if not arrays.all_finite(x):
-        bad = int(np.argmax(~np.isfinite(np.asarray(x).ravel())))
-        raise InputError(f"{what} holds {np.asarray(x).ravel()[bad]} at index {bad}; a start must be finite")
+        host = arrays.to_numpy(x)
+        index = np.unravel_index(int(np.argmax(~np.isfinite(host))), host.shape)
+        where = f"[{', '.join(str(int(i)) for i in index)}]" if index else ""
+        raise InputError(f"{what}{where} is {host[index]}; a start must be finite")
     return x
