@@ -17,6 +17,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import argparse
+import logging
 import multiprocessing
 import resource
 import sys
@@ -30,7 +31,7 @@ from typing import Any
 from references import reference
 
 import infimum
-from infimum.errors import InfimumError
+from infimum.errors import InfimumError, InputError
 from infimum.plugins.build import build
 from infimum.plugins.registry import get_registry
 
@@ -40,6 +41,7 @@ TOLERANCE = 1e-6
 PATIENCE = 30.0
 """Seconds after which a run is ended from outside."""
 MEMORY = 6 * 2**30
+WIDTH = 160
 PAGE = Path(__file__).parents[1] / "docs" / "solvers-by-problems.md"
 HEAD = """# Solvers by problems
 
@@ -71,7 +73,8 @@ class Row:
     note: str = ""
 
     def cells(self) -> list[str]:
-        return [str(getattr(self, name)).replace("|", "\\|").replace("\n", " ") for name in COLUMNS]
+        texts = (" ".join(str(getattr(self, name)).split()).replace("|", "\\|") for name in COLUMNS)
+        return [text if len(text) <= WIDTH else f"{text[:WIDTH]} …" for text in texts]
 
 
 def problems() -> list[str]:
@@ -84,16 +87,14 @@ def solvers(problem: str) -> list[str]:
 
 
 def prepared(problem: str, solver: str) -> Any:
-    """The run with the first optimality rule that the solver has."""
-    refused: Exception | None = None
-    for rule in (f" | grad_norm({TOLERANCE:g})", f" | residual({TOLERANCE:g})", ""):
+    """The run with the first optimality rule that the solver has, or with the budget alone."""
+    for rule in (f" | grad_norm({TOLERANCE:g})", f" | residual({TOLERANCE:g})"):
         try:
             return infimum.prepare(problem, solver=solver, stopping=BUDGET + rule, seed=0)
-        except InfimumError as error:
-            refused = refused or error
-            if "metric" not in str(error) and "gives no" not in str(error) and "rule" not in str(error):
+        except InputError as error:
+            if "does not supply" not in str(error):
                 raise
-    raise refused or RuntimeError("no rule fits")
+    return infimum.prepare(problem, solver=solver, stopping=BUDGET, seed=0)
 
 
 def outcome(problem: str, solver: str, optimum: float | None) -> Row:
@@ -125,6 +126,7 @@ def work(pipe: Connection) -> None:
     """A worker process: runs pairs until it is told to stop."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     warnings.simplefilter("ignore")
+    logging.getLogger("infimum").addHandler(logging.NullHandler())
     while (task := pipe.recv()) is not None:
         pipe.send(outcome(*task))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 from toys import (
@@ -124,7 +126,7 @@ class TestMaps:
 
 
 class TestBlocks:
-    SHAPES = {"u": (2, 2), "v": (3,)}
+    SHAPES: ClassVar = {"u": (2, 2), "v": (3,)}
     point = RNG.standard_normal(7)
 
     def problem(self, terms, sets=None, **on):
@@ -209,7 +211,9 @@ class TestBlocks:
 class TestOracles:
     def test_what_it_is_bound_to_offers_its_needs_and_no_more(self):
         oracle = Lifting(wants=("values", "hvp"))
-        bind(Composite({"a": half_square("value", "values", "gradient")}, start=x), SMOOTH, oracles={"a": choice(oracle)})
+        bind(
+            Composite({"a": half_square("value", "values", "gradient")}, start=x), SMOOTH, oracles={"a": choice(oracle)}
+        )
         (seen,) = oracle.bound
         assert seen.capabilities == {"value", "values"}
         with pytest.raises(AttributeError, match="does not offer 'gradient'"):
@@ -277,11 +281,25 @@ class TestParts:
 
     def test_facts_have_values_even_where_nobody_declared_them(self):
         part = parts(Composite({}, constraints=[Nonnegative()], start=x), REST).rest
-        assert (part.lipschitz, part.strongly_convex, part.convex, part.shape, part.extended) == (None, 0.0, True, None, False)
+        assert (part.lipschitz, part.strongly_convex, part.convex, part.shape, part.extended) == (
+            None,
+            0.0,
+            True,
+            None,
+            False,
+        )
 
     def test_an_empty_slot_holds_the_zero_function_or_the_whole_space(self):
-        slots = [Slot("f", ("gradient",), wants=("value_and_gradient",)), Slot("g", ("prox",)), Slot("each", ("prox",), each=True)]
-        slots += [Slot("set", ("project", "step")), Slot("none", ("evaluate",), empty=None), Slot("h", ("prox_conjugate",))]
+        slots = [
+            Slot("f", ("gradient",), wants=("value_and_gradient",)),
+            Slot("g", ("prox",)),
+            Slot("each", ("prox",), each=True),
+        ]
+        slots += [
+            Slot("set", ("project", "step")),
+            Slot("none", ("evaluate",), empty=None),
+            Slot("h", ("prox_conjugate",)),
+        ]
         held = parts(Composite({"a": half_square("residual")}, start=x), Slot("r", ("residual",)), *slots)
         assert not held.f.gradient(x).any()
         assert held.f.value_and_gradient(x)[0] == 0.0
@@ -381,7 +399,9 @@ class TestSolving:
 
     def test_gradients_by_an_oracle_go_into_the_sum_with_exact_ones(self):
         loss = LeastSquares(A, B)
-        problem = Composite({"a": Function(loss.value, lipschitz=loss.lipschitz), "b": SquaredL2(), "c": 0.1 * L1()}, start=0 * x)
+        problem = Composite(
+            {"a": Function(loss.value, lipschitz=loss.lipschitz), "b": SquaredL2(), "c": 0.1 * L1()}, start=0 * x
+        )
         result = self.solve(problem, ForwardBackward(), 3000, oracles={"a": ToGradient()}, assign={"rest": "c"})
         exact = self.solve(Composite({"a": loss, "b": SquaredL2(), "c": 0.1 * L1()}), ForwardBackward(), 3000)
         np.testing.assert_allclose(result.x, exact.x, atol=1e-6)

@@ -1,7 +1,8 @@
-"""`check_function`, `check_map`, `check_constraint`: closed forms pass, every planted mistake is named with its numbers."""
+"""`check_function` and its kin: closed forms pass, every planted mistake is named with its numbers."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -171,7 +172,7 @@ def test_a_mistake_is_named(change: str, check: str, words: str) -> None:
     assert not report.ok
     found = report.of(check)
     assert found, report
-    assert __import__("re").search(words, found[0].message), found[0].message
+    assert re.search(words, found[0].message), found[0].message
 
 
 def test_without_a_mistake_the_same_class_passes() -> None:
@@ -421,9 +422,7 @@ bad = Composite({{"f": smooth, "g": L1() @ Wrong()}}, start=np.ones(2))
         ("2.0", "bad", 2, "the adjoint is not that of the map"),
     ],
 )
-def test_check_numerics_in_the_command_line(
-    tmp_path: Path, factor: str, problem: str, code: int, words: str
-) -> None:
+def test_check_numerics_in_the_command_line(tmp_path: Path, factor: str, problem: str, code: int, words: str) -> None:
     from infimum.cli.app import app
 
     module = f"users_{problem}_{factor[0]}"

@@ -81,7 +81,11 @@ class TestForm:
             ("value", lambda x: np.array(1j), r"returned a complex number, 1j"),
             ("gradient", lambda x: x[:, None], r"gradient of term 'f' returned shape \(3, 1\) for x of \(3,\)"),
             ("gradient", lambda x: 1.0, "gradient of term 'f' must return an array like x, got float"),
-            ("gradient", lambda x: x.astype(np.float32), r"returned \(3,\) float32 for x of \(3,\) float64; return the dtype"),
+            (
+                "gradient",
+                lambda x: x.astype(np.float32),
+                r"returned \(3,\) float32 for x of \(3,\) float64; return the dtype",
+            ),
             ("gradient", lambda x: x + 0j, r"returned \(3,\) complex128 for x of \(3,\) float64"),
             ("prox", lambda v, t: list(v), "prox of term 'f' must return an array like x, got list"),
             ("value_and_gradient", lambda x: x, r"must return \(value, gradient\), got \(3,\) float64"),
@@ -104,7 +108,9 @@ class TestForm:
     @pytest.mark.parametrize("m", [0, 2])
     def test_a_batch_gives_one_number_a_point(self, m):
         evaluate, _ = counted("values", lambda X: np.zeros((2, 1)))
-        with pytest.raises(InputError, match=rf"values of term 'f' must return shape \({m},\) for {m} points, got \(2, 1\)"):
+        with pytest.raises(
+            InputError, match=rf"values of term 'f' must return shape \({m},\) for {m} points, got \(2, 1\)"
+        ):
             evaluate(np.zeros((m, 3)))
 
     def test_an_argument_changed_in_place_is_caught(self):

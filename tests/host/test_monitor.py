@@ -96,9 +96,8 @@ class TestStatus:
         return stop
 
     def test_the_first_by_rank_wins_and_all_are_reported(self) -> None:
-        stop = self.tick(
-            "max_iter(1) | grad_norm(1) | target(0) | rel_change(1)", {"grad_norm": 0.5, "value": -1.0, "rel_change": 0.0}
-        )
+        known = {"grad_norm": 0.5, "value": -1.0, "rel_change": 0.0}
+        stop = self.tick("max_iter(1) | grad_norm(1) | target(0) | rel_change(1)", known)
         assert stop.status is Status.target_reached
         assert [(one.rule, str(one.status)) for one in stop.fired] == [
             ("max_iter(1)", "limit"),
@@ -122,10 +121,8 @@ class TestStatus:
         assert [one.rule for one in stop.fired] == ["max_iter(1)"]
 
     def test_nonfinite_before_diverged_before_converged(self) -> None:
-        ranks = [Status(word).rank for word in (
-            "interrupted", "failed", "nonfinite", "diverged", "infeasible", "target_reached", "converged", "stalled", "limit"
-        )]
-        assert ranks == sorted(ranks)
+        words = "interrupted failed nonfinite diverged infeasible target_reached converged stalled limit"
+        assert " ".join(sorted(map(str, Status), key=lambda word: Status(word).rank)) == words
         assert [str(one) for one in Status if one.success] == ["target_reached", "converged"]
 
     def test_an_amended_check_may_turn_out_not_to_be_finite(self) -> None:
@@ -228,10 +225,10 @@ class TestClockAndState:
         monitor = self.make()
         monitor.pause_clock()
         first = monitor.elapsed
-        time.sleep(0.02)
+        time.sleep(0.2)
         assert monitor.elapsed == first
         monitor.restart_clock()
-        assert first <= monitor.elapsed < first + 0.02
+        assert first <= monitor.elapsed < first + 0.2
 
     @pytest.mark.parametrize("cut", range(18))
     def test_taken_up_at_any_tick_it_goes_on_the_same(self, cut: int) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 import infimum
-from infimum import Composite, Constraint, Function, Status
+from infimum import Composite, Constraint, Function, Metric, Slot, Solver, Status
 from infimum.functions import L1, LeastSquares
 
 X0 = np.linspace(-1.0, 1.0, 4)
@@ -270,6 +271,49 @@ class TestWhatIsNoFault:
         f = Function(lambda x: float(np.exp(x).sum() - np.exp(x).sum()), gradient=lambda x: np.exp(x * 1e3) * -1)
         result = infimum.solve(Composite({"f": f}), np.ones(3), solver=GD, stopping=STOP, seed=0)
         assert result.status in (Status.nonfinite, Status.diverged)
+
+
+@dataclass(frozen=True)
+class Foreign(Solver):
+    """A loop of its own that may be deaf to a stop; reports given points."""
+
+    points: tuple[Any, ...]
+    deaf: bool = False
+
+    metrics: ClassVar[dict[str, Metric]] = {"value": Metric()}
+    resume: ClassVar[str] = "none"
+
+    def slots(self) -> tuple[Slot, ...]:
+        return (Slot("f", needs=("value",), at_least=1),)
+
+    def drive(self, parts: Any, start: Any, rng: np.random.Generator, monitor: Any) -> Any:
+        for point in (start, *self.points):
+            x = np.asarray(point, dtype=float)
+            if monitor.tick({"value": plain(x)}, x) is not None and not self.deaf:
+                break
+        return {"x": x}
+
+
+class TestForeignLoops:
+    POINTS = ((0.5, 0.5), (0.1, 0.2), (math.nan, 0.0), (0.0, 0.0))
+
+    @pytest.mark.parametrize("deaf", [True, False])
+    def test_the_last_finite_point_is_the_solution(self, deaf: bool) -> None:
+        problem = Composite(Function(plain, shape=(2,)))
+        result = infimum.solve(problem, np.ones(2), solver=Foreign(self.POINTS, deaf), stopping=STOP, seed=0)
+        assert result.status is Status.nonfinite and "iterate holds NaN at iteration 3" in result.message
+        np.testing.assert_array_equal(result.x, [0.1, 0.2])
+        np.testing.assert_array_equal(result.best_x, [0.1, 0.2])
+        assert result.value == result.best_value == pytest.approx(0.05) and result.best_iteration == 2
+
+    def test_ticks_after_a_stop_change_nothing(self) -> None:
+        problem = Composite(Function(plain, shape=(2,)))
+        result = infimum.solve(
+            problem, np.ones(2), solver=Foreign(((0.5, 0.5), (0.1, 0.2), (0.0, 0.0)), deaf=True),
+            stopping="max_iter(1)", seed=0,
+        )
+        assert result.status is Status.limit and result.iterations == 1 and result.best_value == 0.5
+        assert result.trace["iteration"].tolist() == [0, 1]
 
 
 class TestChunks:

@@ -24,8 +24,11 @@ class TestMaking:
     def test_names_and_roles(self):
         problem = lasso(constraints=[Box(0, 1), Nonnegative(), Box(-1, 1)])
         assert [(t.name, t.role) for t in problem.terms] == [
-            ("loss", "term"), ("penalty", "term"),
-            ("box", "constraint"), ("nonnegative", "constraint"), ("box_2", "constraint"),
+            ("loss", "term"),
+            ("penalty", "term"),
+            ("box", "constraint"),
+            ("nonnegative", "constraint"),
+            ("box_2", "constraint"),
         ]
         assert [t.name for t in Composite(LOSS).terms] == ["objective"]
         assert [t.name for t in lasso(constraints=Box(0, 1)).terms][-1] == "box"
@@ -37,7 +40,10 @@ class TestMaking:
             (lambda: Composite({}), "Composite without terms: give at least one function"),
             (lambda: Composite([LOSS]), r"terms: expected \{name: Function\} or one Function, got list"),
             (lambda: Composite(lambda x: 0.0), "terms: expected .* got function"),
-            (lambda: Composite({"f": lambda x: 0.0}), r"term 'f': expected a Function, got function; wrap it: Function\(value="),
+            (
+                lambda: Composite({"f": lambda x: 0.0}),
+                r"term 'f': expected a Function, got function; wrap it: Function\(value=",
+            ),
             (lambda: Composite({"f": Box(0, 1)}), "term 'f': expected a Function, got Box; sets go into constraints="),
             (lambda: Composite({"f": None}), "term 'f': expected a Function, got NoneType"),
             (lambda: Composite({1: LOSS}), "1 is no name for a term"),
@@ -49,7 +55,10 @@ class TestMaking:
             (lambda: lasso(sense="up"), "sense='up': expected 'min' or 'max'"),
             (lambda: lasso(on={"los": "u"}), r"on=\{'los': …\}: no such term; did you mean 'loss'\?"),
             (lambda: lasso(on={"loss": "u"}), r"term 'loss' acts on block 'u'; give blocks=\{'u': shape, …\}"),
-            (lambda: lasso(blocks={"left": 4}, on={"loss": "lef"}), r"'loss' acts on block 'lef'; did you mean 'left'\?"),
+            (
+                lambda: lasso(blocks={"left": 4}, on={"loss": "lef"}),
+                r"'loss' acts on block 'lef'; did you mean 'left'\?",
+            ),
             (lambda: Composite({"f": 2.0 * (L1() @ {"v": 1.0})}, blocks={"u": 3}), "term 'f' acts on block 'v'"),
             (lambda: Composite(L1() @ {"v": 1.0}), "'objective' acts on block 'v'; give blocks="),
             (
@@ -68,7 +77,9 @@ class TestMaking:
 
     def test_an_empty_term_is_refused(self):
         nothing_in_common = Function(prox=lambda v, t: v) + Function(lambda x: 0.0)
-        with pytest.raises(InputError, match="term 'sum' is empty: .* offers nothing, since its parts have no capability"):
+        with pytest.raises(
+            InputError, match=r"term 'sum' is empty: .* offers nothing, since its parts have no capability"
+        ):
             Composite({"sum": nothing_in_common})
 
     def test_further_constraints(self):
@@ -138,7 +149,9 @@ class TestValue:
 class TestStarts:
     def test_zeros_of_the_shape_that_a_term_asks_for(self):
         np.testing.assert_array_equal(lasso().start(RNG), np.zeros(4))
-        np.testing.assert_array_equal(Composite({"a": L1(), "b": L2().translate(np.ones((2, 3)))}).start(RNG), np.zeros((2, 3)))
+        np.testing.assert_array_equal(
+            Composite({"a": L1(), "b": L2().translate(np.ones((2, 3)))}).start(RNG), np.zeros((2, 3))
+        )
         np.testing.assert_array_equal(Composite({"a": L1() @ A}).start(RNG), np.zeros(4))
         np.testing.assert_array_equal(Composite({"a": 0 * LOSS}).start(RNG), np.zeros(4))
         with pytest.raises(InputError, match="no term says the shape of x: pass x0="):
@@ -176,7 +189,9 @@ class TestStarts:
             lasso(constraints=[Box([0.0] * 3)]).prepare(x)
 
     def test_starts_by_word(self):
-        zeros, drawn = (start_by(word, lasso(start=np.ones(4, int)), np.random.default_rng(3)) for word in ("zeros", "random"))
+        zeros, drawn = (
+            start_by(word, lasso(start=np.ones(4, int)), np.random.default_rng(3)) for word in ("zeros", "random")
+        )
         assert not zeros.any()
         np.testing.assert_array_equal(drawn, np.random.default_rng(3).standard_normal(4))
         single = start_by("random", lasso(start=np.ones(4, np.float32)), np.random.default_rng(3))
@@ -224,7 +239,10 @@ class TestBlocks:
         [
             (np.zeros(4), r"x0 is \(4,\), the blocks .* pack into \(5,\)"),
             ({"u": np.zeros(2), "v": np.zeros(2)}, "no array for block 'w'; expected u, v, w"),
-            ({"u": np.zeros(3), "v": np.zeros(2), "w": 0.0}, r"block 'u' is \(3,\) float64; expected an array of shape \(2,\)"),
+            (
+                {"u": np.zeros(3), "v": np.zeros(2), "w": 0.0},
+                r"block 'u' is \(3,\) float64; expected an array of shape \(2,\)",
+            ),
             ({"u": [1j, 0], "v": np.zeros(2), "w": 0.0}, r"x0\['u'\] is \(2,\) complex128"),
             ({"u": [0, 0], "v": [0, np.nan], "w": 0}, r"x0\['v'\]\[1\] is nan"),
             ({"u": [0, 0], "v": [0, 0], "ww": 0}, "there is no block 'ww'; did you mean 'w'"),

@@ -19,8 +19,8 @@ import infimum
 from infimum import Composite, Constraint, Function, InputError, Metric, Slot, Solver, Status
 from infimum.constraints import Box
 from infimum.functions import L1, LeastSquares, Logistic
+from infimum.run.defaults import DEFAULT_LIMIT
 from infimum.run.monitor import Observer
-from infimum.run.run import DEFAULT_LIMIT, Run
 from infimum.stopping import max_iter
 
 RNG = np.random.default_rng(8)
@@ -125,30 +125,22 @@ class TestWatchingChangesNothing:
             thread.join(5)
             assert not thread.is_alive()
 
-    def test_every_recorded_value_belongs_to_the_point_it_was_computed_at(self) -> None:
-        seen: dict[int, float] = {}
-        for case, (make, solver, oracles) in CASES.items():
-            problem = make()
-            run = infimum.prepare(
-                problem, X0, solver=solver, oracles=oracles, stopping="max_iter(40)", value_every=1, seed=1
-            )
-
-            def look(progress: Any, run: Run = run, problem: Composite = problem) -> None:
-                point = run.solver.solution(run.state) if progress.iteration else X0
-                seen[progress.iteration] = problem.value(point)
-
-            for k in range(41):
-                if k:
-                    run.advance(1)
-                    look(run.monitor.progress)
-                else:
-                    seen = {0: problem.value(X0)}
-            result = run.solve()
-            assert result.trace["iteration"].tolist() == list(range(41)), case
-            np.testing.assert_allclose(result.trace["value"], list(seen.values()), rtol=1e-13, err_msg=case)
-            assert result.value == result.trace["value"][-1]
-            assert problem.value(result.x) == pytest.approx(result.value, rel=1e-13)
-            assert problem.value(result.best_x) == pytest.approx(result.best_value, rel=1e-13)
+    @pytest.mark.parametrize("case", CASES)
+    def test_every_recorded_value_belongs_to_the_point_it_was_computed_at(self, case: str) -> None:
+        make, solver, oracles = CASES[case]
+        problem = make()
+        run = infimum.prepare(
+            problem, X0, solver=solver, oracles=oracles, stopping="max_iter(40)", value_every=1, seed=1
+        )
+        points = [X0]
+        while run.advance(1) is None:
+            points.append(run.current.copy())
+        result = run.solve()
+        points.append(result.x)
+        assert result.trace["iteration"].tolist() == list(range(41))
+        np.testing.assert_allclose(result.trace["value"], [problem.value(x) for x in points], rtol=1e-13)
+        assert result.value == result.trace["value"][-1]
+        assert problem.value(result.best_x) == pytest.approx(result.best_value, rel=1e-13)
 
     def test_iteration_0_is_x0(self) -> None:
         for case, (make, solver, oracles) in CASES.items():
@@ -231,17 +223,17 @@ class TestLimits:
             Composite(slow), X0, solver={"use": GD, "step": 1e-6}, stopping="max_time(0.1)", seed=0
         )
         assert result.status is Status.limit and "elapsed" in result.message
-        assert 0.1 <= result.elapsed < 0.3 and result.iterations <= 10
+        assert 0.1 <= result.elapsed < 5.0 and result.iterations <= 10
         assert infimum.solve(smooth(), X0, solver=GD, stopping="max_time(0)", seed=0).iterations == 0
 
     def test_elapsed_adds_up_over_pieces_and_leaves_pauses_out(self) -> None:
         run = infimum.prepare(smooth(), X0, solver=GD, stopping="max_iter(4)", seed=0)
         run.advance(2)
         first = run.monitor.elapsed
-        time.sleep(0.05)
+        time.sleep(0.3)
         assert run.monitor.elapsed == first
         result = run.solve()
-        assert first < result.elapsed < first + 0.05
+        assert first < result.elapsed < first + 0.3
         assert np.all(np.diff(result.trace["time"]) >= 0)
 
     def test_time_for_the_record_is_not_charged(self) -> None:
@@ -251,7 +243,7 @@ class TestLimits:
         result = infimum.solve(
             Composite(slow), X0, solver={"use": DR, "step": 0.3}, stopping="max_iter(3)", value_every=1, seed=0
         )
-        assert result.elapsed >= 0.08 and result.trace["time"][-1] < 0.04
+        assert result.elapsed >= 0.08 and result.trace["time"][-1] <= result.elapsed - 0.08
 
 
 class TestCheckEvery:
@@ -301,8 +293,15 @@ class TestCheckEvery:
             with pytest.raises(InputError, match="value_every"):
                 infimum.prepare(smooth(), X0, solver=GD, value_every=bad)
         if bad != 0 or isinstance(bad, bool):
-            with pytest.raises(InputError, match="max_rows"):
-                infimum.prepare(smooth(), X0, solver=GD, max_rows=bad)
+            for name in ("max_rows", "repetition"):
+                with pytest.raises(InputError, match=name):
+                    infimum.prepare(smooth(), X0, solver=GD, **{name: bad})
+
+    @pytest.mark.parametrize("bad", [-1.0, math.nan, "1", None, True])
+    def test_bad_bounds_are_refused(self, bad: Any) -> None:
+        for name in ("feasibility_tol", "divergence"):
+            with pytest.raises(InputError, match=rf"{name}=.*expected a number >= 0"):
+                infimum.prepare(smooth(), X0, solver=GD, **{name: bad})
 
 
 class TestObservers:
@@ -539,7 +538,9 @@ class TestBest:
 
     def solve(self, points: Any = POINTS, stopping: str = "max_iter(6)", **options: Any) -> infimum.Result:
         problem = Composite(
-            {"f": Function(lambda x: float(x[0] ** 2 + x[1] ** 2))}, constraints=[Band()], sense=options.pop("sense", "min")
+            {"f": Function(lambda x: float(x[0] ** 2 + x[1] ** 2))},
+            constraints=[Band()],
+            sense=options.pop("sense", "min"),
         )
         return infimum.solve(
             problem, np.zeros(2), solver=Walk(tuple(points)), stopping=stopping, seed=0, value_every=1, **options

@@ -104,7 +104,7 @@ class TestBudget:
             monitor.check(k, {"value": 1.0 / (k + 1), "grad_norm": 1.0, "rel_change": None}, None)
             k = monitor.recorder.due
         table = monitor.trace()
-        current, peak = tracemalloc.get_traced_memory()
+        _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert peak < 8 * self.MIB
         assert 2048 <= table.rows <= 4098 and table["iteration"][0] == 0
@@ -131,7 +131,7 @@ class TestBudget:
         late = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert early < 8 * self.MIB and late < 8 * self.MIB
-        assert min(spans[3:]) < 2 * min(spans[:2])
+        assert min(spans[3:]) < 2.5 * min(spans[:2])
 
     @pytest.mark.slow
     def test_two_million_real_ticks(self) -> None:

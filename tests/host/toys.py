@@ -12,7 +12,6 @@ from infimum.plan.match import Choice
 from infimum.plugins.records import Component, PluginRecord
 from infimum.plugins.registry import Registry
 
-
 # Functions: 1/2 ||x||^2 in pieces.
 HALF_SQUARE: dict[str, Any] = {
     "value": lambda x: 0.5 * float(x @ x),
@@ -244,7 +243,7 @@ def make_registry(*more: Component) -> Registry:
     """A registry of the toys: three solvers, two oracles, two sets and the stopping rules of the host."""
     from infimum.plugins.registry import build_registry
 
-    core = [one for one in build_registry([]).components()]
+    core = list(build_registry([]).components())
     table = {
         "solver": {"descent": "Descent", "forward_backward": "ForwardBackward", "two_proxes": "TwoProxes"},
         "oracle": {"to_gradient": "ToGradient", "to_prox": "ToProx"},

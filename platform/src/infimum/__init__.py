@@ -12,7 +12,7 @@ _PUBLIC = {
     "prepare": "api",
     "explain": "api",
     "path": "paths",
-    "as_scipy": "as_scipy",
+    "as_scipy": "scipy_method",
     "Composite": "problem",
     "Problem": "problem",
     "Term": "problem",

@@ -281,8 +281,15 @@ def _attach(run: Run, registry: Registry, verbose: bool) -> None:
 
         extra += progress_bar(run)
     run.monitor.observers = (*run.monitor.observers, *extra)
-    run.started.append(lambda one: registry.call_hook("infimum_run_started", run=one))
-    run.finished.append(lambda one, result: registry.call_hook("infimum_run_finished", run=one, result=result))
+
+    def started(one: Run) -> None:
+        registry.call_hook("infimum_run_started", run=one)
+
+    def finished(one: Run, result: Result) -> None:
+        registry.call_hook("infimum_run_finished", run=one, result=result)
+
+    run.started.append(started)
+    run.finished.append(finished)
 
 
 __all__ = ["Explanation", "explain", "prepare", "solve"]

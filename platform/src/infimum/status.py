@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 
 
-class Status(str, enum.Enum):
+class Status(enum.StrEnum):
     """Why a run ended. The earlier word wins when several apply; `success` is true for two of them only."""
 
     interrupted = "interrupted"
@@ -17,9 +17,6 @@ class Status(str, enum.Enum):
     converged = "converged"
     stalled = "stalled"
     limit = "limit"
-
-    def __str__(self) -> str:
-        return self.value
 
     @property
     def success(self) -> bool:

@@ -78,7 +78,12 @@ class Recorder:
         return Trace({name: table[:, k].copy() for k, name in enumerate(self.names)})
 
     def _table(self, rows: Sequence[Sequence[Any]]) -> np.ndarray:
-        return np.array([_numbers(row) for row in rows], dtype=float).reshape(-1, len(self.names))
+        try:
+            # None becomes NaN by itself; only objects that are no scalars need to be looked at one by one.
+            table = np.array(rows, dtype=float)
+        except (TypeError, ValueError):
+            table = np.array([_numbers(row) for row in rows], dtype=float)
+        return table.reshape(-1, len(self.names))
 
     def state_dict(self) -> dict[str, Any]:
         rows = self._table(self._rows)

@@ -563,3 +563,31 @@ def test_a_device_is_refused() -> None:
         return
     with pytest.raises(InputError, match="cuda"):
         infimum.solve(f, torch.zeros(2, device="cuda"), solver="scipy.bfgs")
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_an_interrupt_ends_a_method_between_two_evaluations(name: str) -> None:
+    watched = Watched()
+    run: Any = None
+
+    def value(x: np.ndarray) -> float:
+        if watched.calls == 5:
+            run.monitor.request = Status.interrupted
+        return watched.value(x)
+
+    f = Function(value, gradient=so.rosen_der, hessian=so.rosen_hess, hvp=so.rosen_hess_prod)
+    run = infimum.prepare(f, START, solver=name, seed=0)
+    assert run.solve().status is Status.interrupted
+    assert watched.calls == 6
+
+
+def test_a_general_constraint_on_a_block_is_refused() -> None:
+    disk = NonlinearConstraint(lambda y: float(y @ y), upper=1.0, jacobian=lambda y: 2 * y)
+    problem = Composite(
+        {"f": Function(lambda x: float(x @ x), gradient=lambda x: 2 * x)},
+        constraints={"disk": disk},
+        blocks={"x": (2,), "y": (2,)},
+        on={"f": "x", "disk": "y"},
+    )
+    with pytest.raises((InputError, PlanError), match=r"'y'|disk"):
+        infimum.solve(problem, np.zeros(4), solver="scipy.slsqp")

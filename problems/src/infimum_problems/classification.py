@@ -73,6 +73,7 @@ def svm_dual(
     C : float, default 1.0
         Upper bound of every multiplier: the weight of the hinge loss of one sample.
     kernel : {"rbf", "linear"}, default "rbf"
+        The two kernels above.
     gamma : float, optional
         Of the kernel "rbf". None means 1 / d for d features.
 
@@ -104,7 +105,7 @@ def svm_dual(
 
 def _kernel(X: np.ndarray, kernel: str, gamma: float | None) -> np.ndarray:
     """The symmetric matrix of `k(x_i, x_j)`."""
-    gram = X @ X.T
+    gram: np.ndarray = X @ X.T
     gram = 0.5 * (gram + gram.T)
     if kernel == "linear":
         return gram
@@ -112,4 +113,5 @@ def _kernel(X: np.ndarray, kernel: str, gamma: float | None) -> np.ndarray:
         raise InputError(f"problems.svm_dual: kernel={kernel!r}; expected 'rbf' or 'linear'")
     square = np.diag(gram)
     distance = np.maximum(square[:, None] + square - 2.0 * gram, 0.0)
-    return np.exp(-(1.0 / X.shape[1] if gamma is None else gamma) * distance)
+    similar: np.ndarray = np.exp(-(1.0 / X.shape[1] if gamma is None else gamma) * distance)
+    return similar

@@ -55,7 +55,7 @@ def load_matrix(data: Own, more: tuple[str, ...] = ()) -> np.ndarray:
         table = np.array([[_cell(cell, file, line, labels[j]) for j, cell in enumerate(row)] for line, row in rows])
     else:
         stored = _arrays(path, file)
-        table = _table(stored if isinstance(stored, np.ndarray) else _member(stored, key, file), file)
+        table = _table(stored if isinstance(stored, np.ndarray) else _member(stored, key, "key", file), file)
     if not table.size:
         raise InputError(f"data file '{file}' is empty")
     return table
@@ -76,7 +76,7 @@ def load_column(data: Own) -> np.ndarray:
     stored = _arrays(path, file)
     if isinstance(stored, dict):
         whole = isinstance(target, int) and len(stored) == 1
-        stored, target = _member(stored, None if whole else target, file), target if whole else None
+        stored, target = _member(stored, None if whole else target, "target", file), target if whole else None
     table = _table(stored[:, None] if stored.ndim == 1 else stored, file)
     if target is None and table.shape[1] != 1:
         raise InputError(f"data file '{file}' holds {table.shape[1]} columns; choose one with target:")
@@ -251,10 +251,12 @@ def _arrays(path: Path, name: str) -> Any:
         raise InputError(f"data file '{name}' cannot be read: {error}") from None
 
 
-def _member(stored: dict[str, np.ndarray], key: Any, name: str) -> np.ndarray:
-    """An array of an NPZ file: the one called `key`, or the only one."""
+def _member(stored: dict[str, np.ndarray], key: Any, word: str, name: str) -> np.ndarray:
+    """An array of an NPZ file: the one called `key` (the option `word`), or the only one."""
     if key is None and len(stored) == 1:
         return next(iter(stored.values()))
+    if key is None:
+        raise InputError(f"data file '{name}' holds {', '.join(stored) or 'nothing'}; choose one with {word}:")
     if key not in stored:
         raise InputError(f"data file '{name}' has no array '{key}'; {did_you_mean(str(key), stored)}")
     return stored[key]

@@ -58,7 +58,7 @@ def tv_denoising_1d(
 
 def tv_denoising_2d(
     data: Picture = "china",
-    penalty: Annotated[float, Ge(0)] = 0.1,
+    penalty: Annotated[float, Ge(0)] = 0.05,
     isotropic: bool = True,
     size: Annotated[int, Ge(2)] | None = None,
     noise: Annotated[float, Ge(0)] | None = None,
@@ -74,7 +74,7 @@ def tv_denoising_2d(
     ----------
     data : {"china", "flower", "digits"} or mapping, default "china"
         A photograph, a sheet of handwritten digits, or your own: `{file: picture.png}` (also CSV, NPY, NPZ).
-    penalty : float, default 0.1
+    penalty : float, default 0.05
         Weight of the total variation, at least 0.
     isotropic : bool, default True
         Euclidean norms of the differences; otherwise their absolute values.

@@ -11,7 +11,7 @@ from infimum.errors import InputError, did_you_mean
 from infimum_problems.data import Own, load_column, load_matrix, locate
 
 Picture = Literal["china", "flower", "digits"] | Own
-"""A picture that comes with scikit-learn, or the user's own: `{"file": path}`, with `"key"` for an NPZ of several arrays.
+"""A picture that comes with scikit-learn, or the user's own: `{"file": path}`, and `"key"` for one array of several.
 
 `china` and `flower` are the two sample photographs; `digits` is a sheet of handwritten digits, 8 × 8 pixels each. All
 are gray, from 0 (black) to 1. The user's file is PNG, JPEG, CSV, NPY or NPZ; tables are taken as they are.
@@ -59,11 +59,12 @@ def load_signal(data: Signal, row: int, what: str) -> np.ndarray:
         if len(signal) < 2:
             raise InputError(f"{what}: the signal has {len(signal)} entry; expected at least 2")
         return signal
-    photograph = _bundled(data, None, Signal)
+    photograph: np.ndarray = _bundled(data, None, Signal)
     rows = len(photograph)
     if not -rows <= row < rows:
         raise InputError(f"{what}: row={row}, but '{data}' has {rows} rows; expected {-rows} to {rows - 1}")
-    return photograph[row]
+    chosen: np.ndarray = photograph[row]
+    return chosen
 
 
 def level(given: float | None, data: Any, bundled: float) -> float:

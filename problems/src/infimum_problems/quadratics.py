@@ -34,6 +34,7 @@ def box_qp(
     active : float, default 0.4
         Share of the variables that are at a bound in the solution.
     seed : int, default 0
+        Of the matrix, the solution and the gradient there.
 
     Returns
     -------
@@ -123,5 +124,6 @@ def _directions(n: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def _symmetric(U: np.ndarray, eigenvalues: np.ndarray) -> np.ndarray:
-    P = (U * eigenvalues) @ U.T
-    return 0.5 * (P + P.T)
+    P: np.ndarray = (U * eigenvalues) @ U.T
+    P = 0.5 * (P + P.T)
+    return P

@@ -123,9 +123,7 @@ def hs071() -> Composite:
         Term `objective` (gradient, Hessian), constraints `product` and `sphere` (residual with Jacobian) and `box`;
         x has shape (4,).
     """
-    objective = Function(
-        _hs071_value, gradient=_hs071_gradient, hessian=_hs071_hessian, shape=(4,)
-    )
+    objective = Function(_hs071_value, gradient=_hs071_gradient, hessian=_hs071_hessian, shape=(4,))
     return Composite(
         {"objective": objective},
         constraints={

@@ -118,7 +118,7 @@ class Placed(Derived):
     def value(self, x: Array) -> float:
         view = self.layout.view
         first, *rest = self._parts()
-        total = first.function.value(view(x, first.block))
+        total: float = first.function.value(view(x, first.block))
         for part in rest:
             total = total + part.function.value(view(x, part.block))
         return total

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any
 
+from infimum.errors import InputError
 from infimum.run.stop import Stop
 from infimum.status import Status
 from infimum.trace import NAN, number, scalars
@@ -47,6 +49,11 @@ class Keeper:
     feasibility_tol : float, default 1e-8
         Violation up to which a point counts as feasible.
     divergence : float, default 1e15
+
+    Raises
+    ------
+    InputError
+        For a tolerance or a bound that is no number >= 0.
     """
 
     def __init__(
@@ -61,6 +68,9 @@ class Keeper:
         feasibility_tol: float = 1e-8,
         divergence: float = DIVERGENCE,
     ) -> None:
+        for name, given in (("feasibility_tol", feasibility_tol), ("divergence", divergence)):
+            if not isinstance(given, Real) or isinstance(given, bool) or not given >= 0:
+                raise InputError(f"{name}={given!r}: expected a number >= 0")
         self.merit, self.maximize = merit, maximize
         self.square, self.size, self.copy = square, size, copy
         self.feasibility_tol, self.divergence = feasibility_tol, divergence

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
+from operator import attrgetter
 from typing import Any
 
 from infimum.counters import Cell
@@ -19,6 +20,8 @@ from infimum.stopping.combine import AnyOf
 from infimum.stopping.grammar import parse
 from infimum.stopping.rules import MaxCalls, MaxIter, MaxTime
 from infimum.trace import Recorder, Trace
+
+_COUNT = attrgetter("n")
 
 
 @dataclass(slots=True)
@@ -106,6 +109,8 @@ class Monitor:
         """Seconds spent on evaluating for the record, taken out of the column `time`."""
         self.check_every = check_every
         self._cells = tuple(tuple(cells) for cells in self.counted.values())
+        alone = all(len(cells) == 1 for cells in self._cells)
+        self._single = tuple(cells[0] for cells in self._cells) if alone else None
         self._checks = 0
         self._zero = time.perf_counter()
         self._paused: float | None = None
@@ -224,9 +229,11 @@ class Monitor:
     def row(self) -> list[Any]:
         """The present check as a row of the trace; None where a metric was not taken."""
         progress = self.progress
-        row: list[Any] = [progress.iteration, progress.elapsed - self.observing, *map(progress.metrics.get, self.names)]
-        for cells in self._cells:
-            row.append(cells[0].n if len(cells) == 1 else sum([cell.n for cell in cells]))
+        row = [progress.iteration, progress.elapsed - self.observing, *map(progress.metrics.get, self.names)]
+        if self._single is not None:
+            row += map(_COUNT, self._single)
+        else:
+            row += [sum(map(_COUNT, cells)) for cells in self._cells]
         return row
 
     def trace(self) -> Trace:

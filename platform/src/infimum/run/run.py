@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from numbers import Integral
 from typing import Any
 
@@ -16,6 +17,7 @@ from infimum.plan.bind import Bound, streams
 from infimum.plan.plan import Plan
 from infimum.problem import start_by
 from infimum.result import Result, make_result
+from infimum.run.defaults import complete
 from infimum.run.feed import Feed
 from infimum.run.keeper import DIVERGENCE, Keeper
 from infimum.run.monitor import Monitor, Observer, check_metrics, columns, iteration_limit
@@ -25,16 +27,9 @@ from infimum.run.state import dump_run, load_run
 from infimum.run.stop import Stop
 from infimum.status import Status
 from infimum.stopping.base import StoppingRule
-from infimum.stopping.combine import unconditional_limit
-from infimum.stopping.rules import GradNorm, MaxIter, Residual
 from infimum.trace import DEFAULT_ROWS, Recorder
 
 log = logging.getLogger("infimum")
-
-DEFAULT_LIMIT = 10_000
-"""Iterations after which a run ends when its rule names no limit of its own."""
-DEFAULT_TOLERANCE = 1e-6
-"""Of the solver's own optimality measure, when no rule is given at all."""
 
 
 class Run:
@@ -51,7 +46,8 @@ class Run:
     seed : int, optional
         Drawn, logged and stored when not given.
     check_every : int, default 1
-        Steps between checks. More than 1 saves transfers on a device; a stop is then found up to that much later.
+        Steps between checks. More than 1 saves transfers on a device; a stop is then found up to that much later, but
+        an iteration limit is met exactly. Where `advance` ends between two checks, there is one more.
     value_every : int, optional
         Iterations between evaluations of the objective for the record where the solver does not compute it (10; at
         every check when a rule reads it).
@@ -85,6 +81,7 @@ class Run:
     ) -> None:
         _whole("check_every", check_every)
         _whole("max_rows", max_rows, least=0)
+        _whole("repetition", repetition, least=0)
         if value_every is not None:
             _whole("value_every", value_every)
         self.plan, self.problem, self.solver = plan, plan.problem, plan.solver
@@ -100,7 +97,9 @@ class Run:
         self.bound = Bound(plan, self.point, self._stream, self.counters)
         self.solver.check(self.bound.parts)
         point_metrics = self.problem.metrics(self.point) if self.solver.maps_points else {}
-        self.rule = self._complete(stopping, {*plan.metrics, *point_metrics})
+        self.rule, note = complete(stopping, plan.metrics)
+        if note:
+            self.note(note)
         check_metrics(self.rule, {*plan.metrics, *point_metrics}, plan.solver_name)
         self.sampler = Sampler(
             plan,
@@ -139,6 +138,8 @@ class Run:
         self.closing: list[Callable[[], None]] = []
         """Called when `solve` ends, by an exception too."""
         self.error: BaseException | None = None
+        self.unclosed: dict[str, Any] | None = None
+        """State of an interrupted run before its last point was evaluated for the result."""
         self.metrics: Mapping[str, Any] = {}
         """Metrics of the last check."""
         self.previous: Any = None
@@ -307,6 +308,10 @@ class Run:
         point, stop = self.current, monitor.stop
         if point is None or self.keeper.broken or (stop is not None and stop.status is Status.nonfinite):
             return
+        if stop is not None and stop.status in (Status.interrupted, Status.failed):
+            # Taken up again, the run must not know of an evaluation that it would not have made.
+            with suppress(InputError):
+                self.unclosed = dump_run(self)
         metrics = dict(self.metrics)
         try:
             self.sampler.add(metrics, monitor.iteration, point, full=True)
@@ -336,19 +341,6 @@ class Run:
                 f"{tuple(point.shape)} {point.dtype} in its first step; a function of the problem returns another "
                 "shape or dtype than its argument"
             )
-
-    def _complete(self, rule: StoppingRule | None, supplied: set[str]) -> StoppingRule:
-        """The user's rule, with a default where it has none and a limit where it has no limit."""
-        if rule is None:
-            limit: StoppingRule = MaxIter(DEFAULT_LIMIT)
-            own = {"grad_norm": GradNorm, "residual": Residual}
-            name = next((one for one in own if one in self.plan.metrics), None)
-            rule = limit if name is None else own[name](DEFAULT_TOLERANCE) | limit
-            self.note(f"no stopping rule was given: {rule}")
-        elif not unconditional_limit(rule):
-            rule = rule | MaxIter(DEFAULT_LIMIT)
-            self.note(f"the stopping rule has no limit of its own: max_iter({DEFAULT_LIMIT}) was added")
-        return rule
 
     def note(self, text: str) -> None:
         """Log a sentence and keep it for the result."""

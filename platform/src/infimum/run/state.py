@@ -18,6 +18,8 @@ FORMAT = 1
 
 def dump_run(run: Run) -> dict[str, Any]:
     """What `Run.state_dict` gives."""
+    if run.unclosed is not None:
+        return run.unclosed
     if run.plan.resume == "none" or run.solver.drives:
         raise InputError(f"{run.plan.solver_name}: this run cannot be resumed (resume = none), so it has no state")
     if run.state is None:

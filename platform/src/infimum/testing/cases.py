@@ -10,9 +10,11 @@ from typing import Any
 from infimum import api
 from infimum.errors import InfimumError, PlanError
 from infimum.explanation import installed_oracles
+from infimum.inputs import as_problem
 from infimum.plan.match import Choice
 from infimum.plan.plan import Plan, make_plan
 from infimum.plugins.build import build
+from infimum.plugins.options import describe_options, json_schema
 from infimum.plugins.records import Component
 from infimum.plugins.registry import get_registry
 from infimum.problem import Composite, Problem
@@ -50,13 +52,14 @@ class SolverCase:
         """A run of `STEPS` iterations with seed 7, unless told otherwise."""
         arguments = {"stopping": f"max_iter({STEPS})", "seed": 7, **more}
         chosen = dict(self.oracles) or None
-        return api.prepare(self.make() if problem is None else problem, solver=solver or self.solver(),
-                           oracles=chosen, **arguments)
+        return api.prepare(
+            self.make() if problem is None else problem, solver=solver or self.solver(), oracles=chosen, **arguments
+        )
 
 
 @functools.cache
 def solver_cases(component: Component) -> list[SolverCase]:
-    """At most three cases for the first example of a solver, and one for each further example.
+    """At most three cases for the first example of a solver, one for each further example and each turned switch.
 
     The first reference problem that it takes as it is, the one that fills the most slots, and the first that needs an
     oracle. A solver for problems of its own family names some: attribute `reference_problems`, a sequence of
@@ -66,16 +69,40 @@ def solver_cases(component: Component) -> list[SolverCase]:
     oracles = installed_oracles(registry)
     problems = {**_own_problems(component), **REFERENCES}
     found: list[SolverCase] = []
-    for number, options in enumerate(examples(component)):
-        solver = built(component, options, registry).instance
+    given = examples(component)
+    for number, options in enumerate([*given, *_variants(component, given[0])]):
+        try:
+            solver = built(component, options, registry).instance
+        except InfimumError:
+            if number < len(given):
+                raise
+            # Not every switch can be turned alone.
+            continue
         plain, lifted = _able(component, solver, problems, oracles)
-        names = [plain[0][0], max(plain, key=_filled)[0]] if plain else []
-        chosen: list[tuple[str, Mapping[str, str]]] = [(name, {}) for name in dict.fromkeys(names)]
+        chosen: list[tuple[str, Mapping[str, str]]] = []
+        if plain:
+            richest = max(plain, key=_filled)[0]
+            chosen += [(name, {}) for name in dict.fromkeys((richest, plain[0][0]))]
         if lifted:
             name, plan = lifted[0]
             chosen.append((name, {one.term: one.oracle for one in plan.placements if one.oracle is not None}))
-        for name, named in chosen if not number else chosen[-1:]:
+        for name, named in chosen[:1] if number else chosen:
             found.append(SolverCase(component, options, name, problems[name], named, number))
+    return found
+
+
+def _variants(component: Component, options: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The options with one switch turned, or one word exchanged for another: each is a method of its own."""
+    found: list[dict[str, Any]] = []
+    if hasattr(component.load(), "examples") or built(component, options).instance.drives:
+        return found
+    properties = json_schema(component)["properties"]
+    for option in describe_options(component):
+        if isinstance(option.default, bool):
+            found.append({**options, option.name: not option.default})
+        for word in properties[option.name].get("enum", ()):
+            if word != option.default:
+                found.append({**options, option.name: word})
     return found
 
 
@@ -84,7 +111,7 @@ def _own_problems(component: Component) -> dict[str, Callable[[], Problem]]:
     specs = own() if callable(own) else own
 
     def maker(spec: Any) -> Callable[[], Problem]:
-        return lambda: api.as_problem(build(spec, "problem").instance)
+        return lambda: as_problem(build(spec, "problem").instance)
 
     return {f"own{number or ''}": maker(spec) for number, spec in enumerate(specs)}
 

@@ -41,8 +41,9 @@ def result_difference(one: Result, other: Result, *, trace: bool = True) -> str 
     fields = ["x", "value", "best_x", "best_value", "iterations", "evaluations", "calls"]
     if trace:
         fields += ["best_iteration", "monitored"]
-    found = difference({name: getattr(one, name) for name in fields}, {name: getattr(other, name) for name in fields},
-                       "result")
+    found = difference(
+        {name: getattr(one, name) for name in fields}, {name: getattr(other, name) for name in fields}, "result"
+    )
     if found is None and one.status is not other.status:
         found = f"result.status is {one.status} ({one.message}) and {other.status} ({other.message})"
     if found is None and trace:

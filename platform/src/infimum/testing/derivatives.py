@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from infimum.arrays import Array, inner, is_array, like, namespace, norm, to_numpy
-from infimum.testing.subject import Subject, entry
+from infimum.testing.subject import Subject, entry, same
 
 ALL_COORDINATES = 64
 """Up to so many coordinates each is checked; of more so many are drawn, besides three random directions."""
@@ -77,7 +77,8 @@ def _relative(subject: Subject) -> float:
 def _allowed(subject: Subject, claimed: float, measured: float, spread: float, size: float, h: float) -> float:
     """What rounding and curvature can explain."""
     noise = 32.0 * subject.eps * size / h
-    return _relative(subject) * max(claimed, measured) + 4.0 * spread + noise + 1e-7 * (subject.eps / 2e-16) ** 0.25
+    tiny = 1e-7 * float((subject.eps / 2e-16) ** 0.25)
+    return _relative(subject) * max(claimed, measured) + 4.0 * spread + noise + tiny
 
 
 def _factor(ratios: list[float]) -> str:
@@ -134,8 +135,9 @@ def check_values(subject: Subject) -> None:
         for row, one in enumerate(alone):
             if not _close(subject, float(found[row]), one):
                 subject.wrong(
-                    "values", f"values(X)[{row}] = {float(found[row]):.12g}, value(X[{row}]) = {one:.12g} "
-                    f"in a batch of {len(batch)}"
+                    "values",
+                    f"values(X)[{row}] = {float(found[row]):.12g}, value(X[{row}]) = {one:.12g} "
+                    f"in a batch of {len(batch)}",
                 )
 
 
@@ -218,11 +220,8 @@ def check_vjp(subject: Subject) -> None:
 def check_sample_gradient(subject: Subject) -> None:
     """The same generator gives the same sample; the mean of 256 samples is the gradient, up to 6 standard errors."""
     x = subject.x
-    draws = [
-        to_numpy(subject.thing.sample_gradient(x, rng)).reshape(-1)
-        for rng in (np.random.default_rng(1), np.random.default_rng(1))
-    ]
-    if not np.array_equal(*draws):
+    one, other = (subject.thing.sample_gradient(x, np.random.default_rng(1)) for _ in range(2))
+    if not same(one, other):
         subject.wrong("sample_gradient", "two generators of the same seed give two samples: it draws elsewhere")
     if not subject.has_gradient:
         return

@@ -14,9 +14,7 @@ from infimum.testing.report import Report
 from infimum.testing.subject import Subject, as_point
 
 
-def check_map(
-    operator: Any, x: Any, *, rng: np.random.Generator | int | None = None, raise_: bool = False
-) -> Report:
+def check_map(operator: Any, x: Any, *, rng: np.random.Generator | int | None = None, raise_: bool = False) -> Report:
     """Check a linear map: `<A x, y> = <x, A' y>`, linearity, its norm, `rows`, and `tight` where declared.
 
     Parameters
@@ -119,8 +117,11 @@ def _norm(subject: Subject, map_: Map) -> None:
         )
     elif declared > 10.0 * seen:
         subject.report.add(
-            "norm", f"norm = {declared:.6g} is allowed, but {seen:.6g} was the largest ||A x|| for x of norm 1",
-            severity="note", declared=declared, seen=seen,
+            "norm",
+            f"norm = {declared:.6g} is allowed, but {seen:.6g} was the largest ||A x|| for x of norm 1",
+            severity="note",
+            declared=declared,
+            seen=seen,
         )
 
 

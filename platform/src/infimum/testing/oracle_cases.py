@@ -108,9 +108,7 @@ def oracle_cases(component: Component) -> list[OracleCase]:
 
 def _fits(oracle: Oracle, function: Any, capability: str) -> bool:
     offers = function.capabilities
-    return (
-        capability in offers and set(oracle.needs) <= offers and oracle.refuses(function) is None
-    )
+    return capability in offers and set(oracle.needs) <= offers and oracle.refuses(function) is None
 
 
 @dataclass(frozen=True)

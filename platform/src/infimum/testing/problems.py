@@ -49,9 +49,7 @@ def check_problem(
     return reports
 
 
-def _check_term(
-    problem: Problem, term: Any, point: Any, rng: np.random.Generator, tolerance: float | None
-) -> Report:
+def _check_term(problem: Problem, term: Any, point: Any, rng: np.random.Generator, tolerance: float | None) -> Report:
     name = f"{'constraint' if term.role == 'constraint' else 'term'} '{term.name}'"
     layout = getattr(problem, "layout", None)
     here = point if layout is None or term.on is None else layout.view(point, term.on)

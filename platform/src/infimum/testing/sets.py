@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -129,10 +130,12 @@ def _check_convex(subject: Subject) -> None:
         subject.skip("convex", "not declared")
         return
     members = _members(subject)
-    for one, other in zip(members, members[1:], strict=False):
+    for one, other in itertools.pairwise(members):
         violation = _violation(subject, 0.5 * (one + other))
         if violation > _slack(subject, one, other):
-            subject.wrong("convex", f"convex = True, but a midpoint of two of its points violates it by {violation:.6g}")
+            subject.wrong(
+                "convex", f"convex = True, but a midpoint of two of its points violates it by {violation:.6g}"
+            )
 
 
 def _check_step(subject: Subject) -> None:
@@ -183,7 +186,9 @@ def _check_linear_minimizer(subject: Subject) -> None:
             subject.wrong("linear_minimizer", f"what it returns violates the set by {violation:.6g}")
         for member in members:
             if inner(g, member) < inner(g, u) - _slack(subject, member, u) * norm(g):
-                subject.wrong("linear_minimizer", f"<g, u> = {inner(g, u):.10g}, another point has {inner(g, member):.10g}")
+                subject.wrong(
+                    "linear_minimizer", f"<g, u> = {inner(g, u):.10g}, another point has {inner(g, member):.10g}"
+                )
 
 
 CHECKS: tuple[tuple[str, tuple[str, ...], Check], ...] = (

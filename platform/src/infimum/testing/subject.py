@@ -8,7 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from infimum.arrays import Array, all_finite, copy, describe, inner, is_array, is_complex, is_sparse, like, namespace, norm
+from infimum.arrays import (
+    Array,
+    all_finite,
+    copy,
+    describe,
+    inner,
+    is_array,
+    is_complex,
+    is_sparse,
+    like,
+    namespace,
+    norm,
+)
 from infimum.errors import InputError
 from infimum.testing.report import Report
 
@@ -125,7 +137,7 @@ class Subject:
     @property
     def h(self) -> float:
         """Step of differences, in units of |x_i|."""
-        return self.eps ** (1 / 3)
+        return float(self.eps ** (1 / 3))
 
 
 def _size(difference: Any) -> float:

@@ -131,7 +131,8 @@ def watched(problem: Problem, witness: Witness) -> Problem:
 
     def function(name: str, body: Any) -> Function:
         if (map_ := getattr(body, "map", None)) is not None:
-            return function(name, body.function) @ map_
+            composed: Function = function(name, body.function) @ map_
+            return composed
         return WatchedFunction(body, partial(witness.of_function, name))
 
     return rebuilt(problem, function, lambda name, body: WatchedSet(body, partial(witness.of_set, name)))

@@ -33,6 +33,10 @@ class SLSQP(Minimize):
     method = "slsqp"
     bounded = constrained = True
 
+    def _callback(self, loop: Loop) -> Any:
+        # SciPy 1.16 hands on the point alone.
+        return lambda x: loop.tick(x)
+
     def _constraints(self, loop: Loop) -> Any:
         return Signed(loop.rows, loop.x0).constraints()
 

@@ -62,10 +62,10 @@ def test_no_global_generator_is_read_or_written(case: OracleCase) -> None:
     part = case.part()
     first = [kept(case.call(part, k)) for k in range(3)]
     assert difference(before, np.random.get_state(legacy=False), "numpy.random") is None, "it draws from numpy.random"
-    np.random.seed(99)  # noqa: NPY002
+    np.random.seed(99)
     part = case.part()
     second = [case.call(part, k) for k in range(3)]
-    np.random.set_state(before)  # noqa: NPY002
+    np.random.set_state(before)
     assert difference(first, second, "results") is None, "its results depend on numpy.random"
 
 
@@ -128,8 +128,12 @@ def test_counts_agree(case: OracleCase) -> None:
     witness = Witness()
     body = case.body(watch=lambda name, call, *args: witness.of_function("f", name, call, *args))
     result = api.solve(
-        Composite({"f": body}), START, solver=Probe(case.capability), oracles={"f": case.oracle()},
-        stopping="max_iter(4)", seed=1,
+        Composite({"f": body}),
+        START,
+        solver=Probe(case.capability),
+        oracles={"f": case.oracle()},
+        stopping="max_iter(4)",
+        seed=1,
     )
     monitored = result.monitored.get("problem", {}).get("value", 0)
     for name in {name for _, name in witness.points}:

@@ -31,8 +31,7 @@ def test_it_says_which_host_it_fits(plugin: PluginRecord) -> None:
     if plugin.distribution == "infimum":
         pytest.skip("part of the host")
     assert ">" in plugin.requires and "<" in plugin.requires, (
-        f"{plugin.distribution} requires infimum{plugin.requires or ' in any version'}; "
-        "state a range: 'infimum>=A,<B'"
+        f"{plugin.distribution} requires infimum{plugin.requires or ' in any version'}; state a range: 'infimum>=A,<B'"
     )
 
 
@@ -40,9 +39,7 @@ def test_its_entry_module_is_light(plugin: PluginRecord) -> None:
     """A fresh interpreter imports it without any heavy library and without the modules of its components."""
     targets = {one.target.partition(":")[0] for one in plugin.components} - {plugin.module}
     watched = sorted({*HEAVY, *targets})
-    code = (
-        f"import sys, json; import {plugin.module}; print(json.dumps([n for n in {watched!r} if n in sys.modules]))"
-    )
+    code = f"import sys, json; import {plugin.module}; print(json.dumps([n for n in {watched!r} if n in sys.modules]))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     loaded = json.loads(done.stdout.splitlines()[-1])

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from infimum import api, arrays
+from infimum import arrays
+from infimum.inputs import as_problem
 from infimum.plan.bind import streams
 from infimum.plugins.records import Component
-from infimum.problem import Composite, Problem
+from infimum.problem import Composite
 from infimum.testing import check_problem
 from infimum.testing.compare import difference
 from infimum.testing.conformance.selection import components, load, parametrize
@@ -22,12 +23,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     parametrize(metafunc, "component", components(metafunc.config, "problem"), "problem")
 
 
-def _problems(component: Component) -> list[Problem]:
+def _problems(component: Component) -> list[Any]:
     load(component)
-    return [api.as_problem(built(component, options).instance) for options in examples(component)]
+    return [as_problem(built(component, options).instance) for options in examples(component)]
 
 
-def _start(problem: Problem) -> Any:
+def _start(problem: Any) -> Any:
     start = problem.start(streams(7)("start"))
     if start is None:
         pytest.skip("the problem brings no start; a user gives one")

@@ -95,7 +95,9 @@ def test_a_missing_or_nan_metric_never_fires(rule: Component) -> None:
             for k in range(5):
                 metrics = {} if number is None else dict.fromkeys(one.metrics(), number)
                 answer = tracker.update(Progress(k, 0.0, Calls(0), metrics))
-                assert not isinstance(answer, Reason), f"{one} fired on {'a missing metric' if number is None else 'NaN'}"
+                assert not isinstance(answer, Reason), (
+                    f"{one} fired on {'a missing metric' if number is None else 'NaN'}"
+                )
 
 
 def test_trackers_share_nothing_and_their_state_round_trips(rule: Component) -> None:

@@ -17,7 +17,7 @@ from infimum.functions.base import Function
 from infimum.inputs import as_rule
 from infimum.plan.plan import Plan
 from infimum.result import Result
-from infimum.run.run import DEFAULT_TOLERANCE
+from infimum.run.defaults import DEFAULT_TOLERANCE
 from infimum.stopping.base import Progress, StoppingRule
 from infimum.stopping.rules import GradNorm, MaxCalls, MaxIter, MaxTime, RelChange, Residual
 
