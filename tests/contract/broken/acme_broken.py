@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from infimum import Composite, Exactness, Metric, Oracle, Slot, Solver, Status, StoppingRule
+from infimum import Composite, Exactness, Metric, Oracle, Problem, Slot, Solver, Status, StoppingRule, Term
 from infimum.arrays import norm
 from infimum.constraints import Constraint
 from infimum.functions import Function
@@ -121,6 +121,46 @@ class Deaf(Sound):
             monitor.tick({"value": float((x * x).sum())}, x)
             x = x - self.step_size * parts.smooth.gradient(x)
         return {"x": x}
+
+
+class Countdown(Problem):
+    """A family of its own, whose points are numbers of stones."""
+
+    family = "acme countdown"
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        return (Term("stones", Stones()),)
+
+    def start(self, rng: np.random.Generator) -> int:
+        return 9
+
+
+class Stones:
+    """Takes a stone away."""
+
+    capabilities = frozenset({"fewer"})
+
+    def fewer(self, n: int) -> int:
+        return max(n - 1, 0)
+
+
+@dataclass(frozen=True)
+class SoundCounter(Solver):
+    """Counts down to zero; says on which problem the kit may try it."""
+
+    families = ("acme countdown",)
+    metrics: ClassVar = {"residual": Metric(lambda state: float(state["x"]))}
+    reference_problems = ("acme.countdown",)
+
+    def slots(self) -> tuple[Slot, ...]:
+        return (Slot("stones", needs=("fewer",), at_least=1, empty=None),)
+
+    def init(self, parts: Any, start: Any, rng: np.random.Generator) -> Any:
+        return {"x": start}
+
+    def step(self, parts: Any, state: Any) -> Any:
+        return {"x": parts.stones.fewer(state["x"])}
 
 
 class NeverSeen(Sound):

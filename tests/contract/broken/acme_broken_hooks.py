@@ -17,6 +17,7 @@ SOLVERS = {
     "steps_without_state": "StepsWithoutState",
     "deaf": "Deaf",
     "never_seen": "NeverSeen",
+    "sound_counter": "SoundCounter",
 }
 ORACLES = {
     "sound_oracle": "SoundOracle",
@@ -48,6 +49,7 @@ def infimum_constraints(register):
 
 @hook
 def infimum_problems(register):
+    register("countdown", "acme_broken:Countdown", summary="a family of its own")
     register("wrong_prox", "acme_broken:wrong_prox", summary="a term whose prox is off by a factor")
     register("moving_start", "acme_broken:moving_start", summary="a start that differs at every call")
 

@@ -16,6 +16,8 @@ from infimum.vocabulary import counts_as
 VALUE_EVERY = 10
 """Iterations between evaluations of the objective for the record, where the solver does not have it anyway."""
 
+Sample = Callable[[int, Any, Any, Any], dict[str, Any]]
+
 CHANGES = frozenset({"rel_change", "abs_change"})
 """Metrics of two consecutive points: they cost no evaluation, so they are taken at every check."""
 
@@ -80,16 +82,15 @@ class Sampler:
                 continue
             group = self.at_every if name in ruled and value_every is None else self.at_cadence
             group.append((name, point_metrics[name], counters.watch("problem", name)))
-        self.costly = bool(self.at_every or self.at_cadence)
         self._cheap = _display(self.from_state, self.changes)
+        self.sample: Sample = self._full if self.at_every or self.at_cadence else self._cheap
+        """`(iteration, state, point, previous) -> metrics` of a check."""
         self.spent = 0.0
         """Seconds spent on point metrics so far."""
 
-    def sample(self, iteration: int, state: Any, point: Any, previous: Any) -> dict[str, Any]:
-        """Metrics of a check, from the state and from points."""
-        metrics = self._cheap(state, point, previous)
-        if self.costly:
-            self.add(metrics, iteration, point)
+    def _full(self, iteration: int, state: Any, point: Any, previous: Any) -> dict[str, Any]:
+        metrics = self._cheap(iteration, state, point, previous)
+        self.add(metrics, iteration, point)
         return metrics
 
     def add(self, metrics: dict[str, Any], iteration: int, point: Any, *, full: bool = False) -> None:
@@ -129,9 +130,7 @@ def _display(
     for k, (name, get) in enumerate((*from_state, *changes)):
         names[f"get{k}"] = get
         items.append(f"{name!r}: get{k}({'state' if k < len(from_state) else 'point, previous'})")
-    made: Callable[[Any, Any, Any], dict[str, Any]] = eval(
-        f"lambda state, point, previous: {{{', '.join(items)}}}", names
-    )
+    made: Sample = eval(f"lambda iteration, state, point, previous: {{{', '.join(items)}}}", names)
     return made
 
 
