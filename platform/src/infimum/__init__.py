@@ -36,7 +36,7 @@ _PUBLIC = {
 }
 _MODULES = ("functions", "constraints", "stopping", "testing")
 
-__all__ = ["__version__", *_PUBLIC, *_MODULES]  # noqa: PLE0604
+__all__ = ["__version__", *_PUBLIC, *_MODULES]
 
 
 def __getattr__(name: str) -> Any:

@@ -210,10 +210,10 @@ def _scalar(call: Callable[..., Any], cell: Cell, extended: bool) -> Callable[..
 
 
 def _pair(call: Callable[..., Any], cell: Cell, extended: bool) -> Callable[..., Any]:
-    fresh = True
+    fresh, plain = True, True
 
     def evaluate(x: Array) -> Any:
-        nonlocal fresh
+        nonlocal fresh, plain
         cell.n += 1
         if fresh:
             out = _first(call, cell, (x,))
@@ -221,12 +221,13 @@ def _pair(call: Callable[..., Any], cell: Cell, extended: bool) -> Callable[...,
                 raise InputError(f"{_named(cell)} must return (value, gradient), got {describe(out)}")
             _check_scalar(out[0], cell)
             _check_like(out[1], x, cell)
-            fresh = False
+            fresh, plain = False, isinstance(out[0], _FLOATS)
         else:
             out = call(x)
         value, slope = out
         cell.before, cell.last = cell.last, slope
-        if isinstance(value, _FLOATS) and not -INF < value < INF and not (extended and value == INF):
+        # NaN and inf are the floats whose difference with themselves is not zero.
+        if plain and value - value != 0.0 and not (extended and value == INF):
             cell.last = None
             raise NonFiniteError(cell.label, "value", "NaN" if value != value else f"{value}", cell.n)
         return out

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from infimum.counters import Counters
 from infimum.errors import InfimumError
 from infimum.exactness import Exactness
 from infimum.oracle import Oracle
+from infimum.plan.bind import Bound, streams
 from infimum.plan.match import Choice
 from infimum.plan.plan import Plan, make_plan
 from infimum.plugins.build import build
@@ -16,7 +19,7 @@ from infimum.plugins.registry import Registry, get_registry
 from infimum.problem import Problem
 from infimum.solver import Solver
 
-Verdict = Literal["as it is", "with oracles", "cannot"]
+Verdict = Literal["as it is", "with oracles", "with options", "cannot"]
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,7 @@ class Explanation:
         for verdict, title in (
             ("as it is", "takes it as it is"),
             ("with oracles", "takes it with an oracle"),
+            ("with options", "takes it once an option is set"),
             ("cannot", "cannot take it"),
         ):
             rows = [row for row in self.rows if row.verdict == verdict]
@@ -82,7 +86,7 @@ class Explanation:
 
 
 def _lines(row: Row) -> list[str]:
-    if row.plan is None:
+    if row.reason:
         first, *rest = row.reason.splitlines()
         named = first if first.startswith(row.solver) else f"{row.solver}: {first}"
         return [f"  {named}", *(f"    {line}" for line in rest)]
@@ -105,7 +109,7 @@ def explain_all(
     registry = registry or get_registry()
     installed = installed_oracles(registry)
     rows = [_row(problem, component, oracles, installed, registry) for component in registry.components("solver")]
-    order = {"as it is": 0, "with oracles": 1, "cannot": 2}
+    order = {"as it is": 0, "with oracles": 1, "with options": 2, "cannot": 3}
     rows.sort(key=lambda row: (order[row.verdict], row.plan.exactness if row.plan else 0, row.solver))
     terms = tuple((term.name, ", ".join(sorted(term.body.capabilities))) for term in problem.terms)
     return Explanation(problem.describe(), terms, tuple(rows))
@@ -125,14 +129,35 @@ def _row(
         return Row(name, "cannot", None, f"cannot be made with default options: {error}")
     try:
         plan = make_plan(problem, solver, solver_name=name, oracles=oracles, installed=installed)
-        return Row(name, "with oracles" if plan.oracles else "as it is", plan, "", component.summary)
     except InfimumError as error:
         refused = error
+        try:
+            plan = make_plan(problem, solver, solver_name=name, oracles=oracles, allowed=installed)
+        except InfimumError:
+            return Row(name, "cannot", None, str(refused), component.summary)
+    if (missing := objection(plan)) is not None:
+        return Row(name, "with options", plan, missing, component.summary)
+    return Row(name, "with oracles" if plan.oracles else "as it is", plan, "", component.summary)
+
+
+def objection(plan: Plan) -> str | None:
+    """Why the solver's options do not fit what stands in its slots (an automatic step without a constant), or None.
+
+    Binds the plan at the problem's own start; nothing is evaluated.
+    """
+    stream = streams(0)
     try:
-        plan = make_plan(problem, solver, solver_name=name, oracles=oracles, allowed=installed)
+        point = plan.problem.prepare(plan.problem.start(stream("start")))
+        bound = Bound(plan, point, stream, Counters())
     except InfimumError:
-        return Row(name, "cannot", None, str(refused), component.summary)
-    return Row(name, "with oracles", plan, "", component.summary)
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            plan.solver.check(bound.parts)
+        except InfimumError as error:
+            return str(error)
+    return None
 
 
 def installed_oracles(registry: Registry) -> list[Choice]:
@@ -158,9 +183,9 @@ def able(
 ) -> list[str]:
     """Names of the installed solvers that take `problem`, without further ado or with the given oracles.
 
-    Fewest oracles first, then most exact, then fewest empty slots.
+    Fewest oracles first, then most exact, then by the solvers' own `preference`, then fewest empty slots.
     """
-    found: list[tuple[int, Exactness, int, str]] = []
+    found: list[tuple[int, Exactness, int, int, str]] = []
     for component in registry.components("solver"):
         if component.name == but:
             continue
@@ -169,6 +194,8 @@ def able(
             plan = make_plan(problem, solver, solver_name=component.name, oracles=oracles, allowed=allowed)
         except InfimumError:
             continue
+        if objection(plan) is not None:
+            continue
         idle = sum(1 for slot in plan.slots if not plan.assignment.terms[slot.name])
-        found.append((plan.oracles, plan.exactness, idle, component.name))
+        found.append((plan.oracles, plan.exactness, -solver.preference, idle, component.name))
     return [name for *_, name in sorted(found)]

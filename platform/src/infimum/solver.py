@@ -114,6 +114,8 @@ class Solver:
     stops: ClassVar[Literal["evaluation", "iteration", "never"]] = "iteration"
     """Where a run can end: limits also between two evaluations, everything at the end of an iteration, or only where
     the solver's own loop ends by itself."""
+    preference: ClassVar[int] = 0
+    """Among solvers that take a problem equally well, the larger one is chosen when the user names none."""
     maps_points: ClassVar[bool] = True
     """False for a solver whose solution is no point of the problem (a policy, a model)."""
 

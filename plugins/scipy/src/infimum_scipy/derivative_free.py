@@ -126,6 +126,7 @@ class COBYQA(DerivativeFree):
     scale: bool = False
 
     method = "cobyqa"
+    preference = 1
     bounded = constrained = repeats_start = True
     unlimited: ClassVar[Mapping[str, Any]] = {"maxiter": UNLIMITED, "maxfev": UNLIMITED}
 

@@ -121,6 +121,7 @@ class LBFGSB(Minimize):
     maxls: Annotated[int, Ge(1)] = 20
 
     method = "l-bfgs-b"
+    preference = 1
     bounded = joint = True
     unlimited: ClassVar[Mapping[str, Any]] = {"maxiter": UNLIMITED, "maxfun": UNLIMITED}
 
