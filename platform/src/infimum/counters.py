@@ -226,8 +226,7 @@ def _pair(call: Callable[..., Any], cell: Cell, extended: bool) -> Callable[...,
             out = call(x)
         value, slope = out
         cell.before, cell.last = cell.last, slope
-        # NaN and inf are the floats whose difference with themselves is not zero.
-        if plain and value - value != 0.0 and not (extended and value == INF):
+        if plain and not -INF < value < INF and not (extended and value == INF):
             cell.last = None
             raise NonFiniteError(cell.label, "value", "NaN" if value != value else f"{value}", cell.n)
         return out
