@@ -1,10 +1,11 @@
 """What the host costs per iteration, beside a bare loop of the same method, on a 10-dimensional quadratic.
 
-CPU time, interleaved repeats in one process, one BLAS thread. Services on: counters, finiteness, best point, the rules
-`max_iter | max_time | (grad_norm & rel_change)`, a trace row at every check. The two metrics that the bare loop does
-not compute (the gradient's norm, the relative change) are timed alone and taken out; both figures are printed.
+CPU time, short windows of the bare loop, of one long run and of the metrics in turn, one BLAS thread. Services as they
+are by default: counters, finiteness, best point, the rules `max_iter | max_time | (grad_norm & rel_change)` at every
+iteration, a trace row whenever one is due. The two metrics that the bare loop does not compute (the gradient's norm, the
+relative change) are timed alone and taken out; both figures are printed.
 
-    python benchmarks/overhead.py            # about half a minute
+    python benchmarks/overhead.py            # a few seconds
     python benchmarks/overhead.py --long     # also 1e8 simulated checks
 """
 
@@ -16,13 +17,11 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import argparse
-import gc
 import statistics
 import subprocess
 import sys
 import time
 import tracemalloc
-from collections.abc import Callable
 
 import numpy as np
 
@@ -54,21 +53,21 @@ def bare(iterations: int) -> float:
     return time.process_time() - began
 
 
-def hosted(iterations: int) -> float:
-    """The same under the host, with all services."""
-    problem = Composite(Function(value_and_gradient=value_and_gradient, lipschitz=10.0))
-    run = infimum.prepare(
-        problem,
+def prepared() -> infimum.Run:
+    """The same method under the host, with all services."""
+    return infimum.prepare(
+        Composite(Function(value_and_gradient=value_and_gradient, lipschitz=10.0)),
         START,
         solver={"use": "splitting.gradient_descent", "step": STEP},
-        stopping=f"max_iter({iterations}) | max_time(1e6) | (grad_norm(1e-300) & rel_change(1e-300))",
+        stopping="max_iter(1e9) | max_time(1e6) | (grad_norm(1e-300) & rel_change(1e-300))",
         seed=0,
     )
+
+
+def advanced(run: infimum.Run, iterations: int) -> float:
     began = time.process_time()
-    result = run.solve()
-    spent = time.process_time() - began
-    assert result.iterations == iterations
-    return spent
+    run.advance(iterations)
+    return time.process_time() - began
 
 
 def metrics_alone(iterations: int) -> float:
@@ -82,34 +81,47 @@ def metrics_alone(iterations: int) -> float:
     return time.process_time() - began
 
 
-def per_iteration(sizes: list[int], repeats: int) -> dict[int, dict[str, list[float]]]:
-    table: dict[int, dict[str, list[float]]] = {n: {"bare": [], "hosted": [], "metrics": []} for n in sizes}
-    kinds: dict[str, Callable[[int], float]] = {"bare": bare, "hosted": hosted, "metrics": metrics_alone}
-    hosted(100)
+def windows(count: int, size: int) -> dict[str, list[float]]:
+    """Microseconds per iteration of the three loops, in turn, window by window of one long run."""
+    run = prepared()
+    run.advance(1)
+    out: dict[str, list[float]] = {"bare": [], "hosted": [], "metrics": []}
+    for _ in range(count):
+        out["bare"].append(1e6 * bare(size) / size)
+        out["hosted"].append(1e6 * advanced(run, size) / size)
+        out["metrics"].append(1e6 * metrics_alone(size) / size)
+    return out
+
+
+def show(table: dict[str, list[float]], size: int) -> None:
+    pairs = list(zip(table["hosted"], table["bare"], table["metrics"], strict=True))
+    table = {**table, "overhead": [h - b for h, b, _ in pairs], "without metrics": [h - b - m for h, b, m in pairs]}
+    print(f"microseconds of CPU per iteration, {len(pairs)} windows of {size} iterations of one run, in turn")
+    print(f"{'':<18} {'median':>8} {'10 %':>8} {'minimum':>8}")
+    for name, row in table.items():
+        tenth = statistics.quantiles(row, n=10)[0]
+        print(f"{name:<18} {statistics.median(row):8.2f} {tenth:8.2f} {min(row):8.2f}")
+    least = {name: min(row) for name, row in table.items()}
+    floor = least["hosted"] - least["bare"] - least["metrics"]
+    print(f"quietest window of each, without metrics: {floor:.2f}")
+
+
+def flatness(repeats: int) -> None:
+    """Time per iteration of whole runs, long over short."""
+    rows = {n: [1e6 * advanced(prepared(), n) / n for _ in range(repeats)] for n in (1_000, 100_000)}
+    short, long = (statistics.median(row) for row in rows.values())
+    print(f"per iteration: {short:.2f} at 1e3, {long:.2f} at 1e5, ratio {long / short:.2f}")
+
+
+def once(repeats: int) -> None:
+    """What a run costs whatever its length: preparing it, and solve without a step."""
+    problem = Composite(Function(value_and_gradient=value_and_gradient, lipschitz=10.0))
+    seconds = []
     for _ in range(repeats):
-        for n in sizes:
-            for kind, go in kinds.items():
-                gc.collect()
-                table[n][kind].append(1e6 * go(n) / n)
-    return table
-
-
-def show(table: dict[int, dict[str, list[float]]]) -> None:
-    print("microseconds of CPU per iteration, median (minimum) of the repeats")
-    print(f"{'iterations':>10} {'bare':>14} {'hosted':>14} {'metrics':>14} {'overhead':>14} {'without metrics':>16}")
-    for n, row in table.items():
-        pairs = list(zip(row["hosted"], row["bare"], row["metrics"], strict=True))
-        over = [h - b for h, b, _ in pairs]
-        net = [h - b - m for h, b, m in pairs]
-        cells = [f"{statistics.median(row[k]):6.2f} ({min(row[k]):5.2f})" for k in ("bare", "hosted", "metrics")]
-        cells += [
-            f"{statistics.median(over):6.2f} ({min(over):5.2f})",
-            f"{statistics.median(net):8.2f} ({min(net):5.2f})",
-        ]
-        print(f"{n:>10} " + " ".join(f"{cell:>14}" for cell in cells))
-    first, last = min(table), max(table)
-    ratio = statistics.median(b / a for a, b in zip(table[first]["hosted"], table[last]["hosted"], strict=True))
-    print(f"per-iteration time at {last} over that at {first}: {ratio:.2f}")
+        began = time.process_time()
+        infimum.solve(problem, START, solver="splitting.gradient_descent", stopping="max_iter(0)", seed=0)
+        seconds.append(time.process_time() - began)
+    print(f"a run of no iterations: {1e3 * statistics.median(seconds):.2f} ms CPU")
 
 
 def listing(repeats: int) -> None:
@@ -153,11 +165,15 @@ def memory(checks: int, simulated: bool) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repeats", type=int, default=9)
+    parser.add_argument("--windows", type=int, default=200)
+    parser.add_argument("--size", type=int, default=500, help="iterations in a window")
     parser.add_argument("--long", action="store_true", help="also 1e8 simulated checks")
     options = parser.parse_args()
-    show(per_iteration([1_000, 10_000, 100_000], options.repeats))
-    listing(min(5, options.repeats))
+    prepared().advance(100)
+    show(windows(options.windows, options.size), options.size)
+    flatness(7)
+    once(15)
+    listing(5)
     memory(200_000, simulated=False)
     if options.long:
         memory(100_000_000, simulated=True)
