@@ -201,6 +201,19 @@ def test_the_prox_keeps_a_factorization_per_step_and_drops_it_with_the_dtype():
     assert np.array_equal(f.prox(v, 0.5), first)
 
 
+@every("t", [1.0, 1e6, 1e12])
+@every("dense", [np.asarray, sp.csr_array])
+def test_a_long_step_leaves_alone_what_the_rows_do_not_see(t, dense):
+    rng = np.random.default_rng(3)
+    A, b = rng.standard_normal((4, 9)), rng.standard_normal(4)
+    unseen = np.eye(9) - np.linalg.pinv(A) @ A
+    v = unseen @ rng.standard_normal(9)
+    u = LeastSquares(dense(A), b).prox(v, t)
+    assert unseen @ u == pytest.approx(v, abs=1e-13)
+    if t == 1e12:
+        assert u == pytest.approx(v + np.linalg.pinv(A) @ b, abs=1e-9)
+
+
 def test_a_spectral_norm_is_computed_once_and_survives_a_change_of_dtype():
     f = LeastSquares(TALL, TALL[:, 0])
     known = f.lipschitz

@@ -79,6 +79,23 @@ class TestATermWithoutAPlace:
             "toy.solver needs tangent of constraint 'box', which offers only bounds, project,"
         )
 
+    def test_slots_that_only_sets_could_fill_are_not_offered_to_functions(self):
+        slots = [Slot("cost", ("coefficients",)), Slot("bounds", ("bounds",)), Slot("linear", ("violation", "rows"))]
+        error = refusal(Composite({"a": half_square("value")}), slots)
+        assert error.reason == "toy.solver needs coefficients of term 'a', which offers only value."
+
+    def test_nor_are_slots_for_functions_to_sets(self):
+        slots = [Slot("smooth", ("gradient",)), Slot("moves", ("tangent",))]
+        error = refusal(Composite({}, constraints=[Box(0, 1)]), slots)
+        assert error.reason.startswith("toy.solver needs tangent of constraint 'box', which offers only bounds, project")
+
+    def test_where_no_slot_could_be_filled_all_are_named(self):
+        slots = [Slot("smooth", ("gradient",)), Slot("more", ("subgradient", "own_name"))]
+        error = refusal(Composite({}, constraints=[Box(0, 1)]), slots)
+        assert error.reason.startswith(
+            "toy.solver needs gradient (slot smooth) or subgradient and own_name (slot more) of constraint 'box'"
+        )
+
     def test_helping_oracles_must_be_able_to_help(self):
         oracles = [
             choice(Lifting(), "toy.gradient"),

@@ -61,7 +61,7 @@ def solve(problem: Any, x0: Any = None, **options: Any) -> Result:
         `callback(progress)` at every check; returning True or raising StopIteration stops the run.
     verbose : bool, default False
         A progress bar on a terminal.
-    check_every, value_every, record, max_rows, feasibility_tol, divergence, repetition : optional
+    check_every, value_every, record, max_rows, feasibility_tol, divergence, average, repetition : optional
         See `infimum.run.run.Run`.
 
     Returns
@@ -255,13 +255,14 @@ _RUN_OPTIONS = (
     "max_rows",
     "feasibility_tol",
     "divergence",
+    "average",
 )
 
 
 def _checked(options: Mapping[str, Any]) -> dict[str, Any]:
-    own = [name for name in inspect.signature(prepare).parameters if name not in ("base", "run_options")]
     for name in options:
         if name not in _RUN_OPTIONS:
+            own = [one for one in inspect.signature(prepare).parameters if one not in ("base", "run_options")]
             raise InputError(f"solve has no option '{name}'; {did_you_mean(name, [*_RUN_OPTIONS, *own])}")
     return dict(options)
 

@@ -43,7 +43,7 @@ class Explanation:
     terms : tuple of (str, str)
         Every term with what it offers.
     rows : tuple of Row
-        Sorted: as it is (most exact first), with oracles, cannot.
+        Sorted: as it is (most exact first), with oracles, with options, cannot.
     """
 
     problem: str
@@ -90,6 +90,7 @@ def _lines(row: Row) -> list[str]:
         first, *rest = row.reason.splitlines()
         named = first if first.startswith(row.solver) else f"{row.solver}: {first}"
         return [f"  {named}", *(f"    {line}" for line in rest)]
+    assert row.plan is not None, "a row without a reason has a plan"
     oracles = [f"{one.term}: {one.oracle} ({one.exactness})" for one in row.plan.placements if one.oracle]
     by = f"  with {', '.join(oracles)}" if oracles else ""
     return [f"  {row.solver:<32} {row.plan.exactness}{by}", *(f"      {one}" for one in row.plan.placements)]

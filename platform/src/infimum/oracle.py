@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -24,6 +25,9 @@ class Oracle:
     supplies: ClassVar[tuple[str, ...]] = ()
     wants: ClassVar[tuple[str, ...]] = ()
     """Capabilities that the part uses when the function offers them (`values` for batches)."""
+    metrics: ClassVar[Mapping[str, Callable[[Any], Any]]] = {}
+    """Numbers that a part knows of its last call: name to `get(part) -> float or None`. Rules and the trace ask for them
+    by name; where several parts supply one, the largest counts. A getter must not change the part."""
     exactness: Exactness = Exactness.approximate
     resume: ClassVar[Resume] = "exact"
 

@@ -37,6 +37,11 @@ class Result:
     best_x : like x
         The best point seen at a check: the smallest value among points within `feasibility_tol`, else the least
         violated one. None for a problem that does not rank points.
+    tail_x : like x
+        Mean of the points of the last half to three quarters of the run, where it was kept: by default for a plan
+        with a stochastic part, whose last point is noise around it. None otherwise.
+    tail_value : float or None
+        The objective at `tail_x`.
     value, best_value : float or None
         The objective at `x` and at `best_x`.
     violation : float or None
@@ -95,6 +100,8 @@ class Result:
     seed: int
     versions: dict[str, str]
     best_iteration: int | None = None
+    tail_x: Any = None
+    tail_value: float | None = None
     notes: list[str] = field(default_factory=list)
     error: BaseException | None = None
     dump: Callable[[Any], Any] | None = field(default=None, repr=False)
@@ -132,6 +139,8 @@ class Result:
             out.append(("value", f"{self.value:.10g}"))
         if self.best_value is not None and self.best_value != self.value:
             out.append(("best value", f"{self.best_value:.10g} at iteration {self.best_iteration}"))
+        if self.tail_value is not None:
+            out.append(("tail value", f"{self.tail_value:.10g} at the mean of the late points"))
         if self.violation is not None:
             out.append(("violation", f"{self.violation:.3g}"))
         out.append(("x", _summary(self.x)))
@@ -219,6 +228,8 @@ _PLAIN = (
     "seed",
     "versions",
     "best_iteration",
+    "tail_x",
+    "tail_value",
     "notes",
 )
 
@@ -257,6 +268,8 @@ def make_result(run: Run) -> Result:
         seed=run.seed,
         versions=versions(type(run.solver).__module__, type(problem).__module__),
         best_iteration=best.iteration if ranked else None,
+        tail_x=None if run.tail is None or run.tail.mean is None else unpack(run.tail.mean),
+        tail_value=run.tail_value,
         notes=list(run.notes),
         error=run.error,
         dump=problem.dump if run.solver.maps_points and type(problem).dump is not Problem.dump else None,

@@ -10,6 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+Role = Literal["term", "constraint"]
+"""What has a capability: a function, which stands in a problem as a term, or a set, which stands as a constraint."""
+
+SETS: tuple[Role, ...] = ("constraint",)
+BOTH: tuple[Role, ...] = ("term", "constraint")
+
 
 @dataclass(frozen=True, slots=True)
 class Capability:
@@ -25,12 +31,15 @@ class Capability:
         Number of points in one call, from the call's first argument; None means one.
     returns : {"scalar", "like x", "pair", None}
         Form of the result, checked at the first call.
+    roles : tuple of {"term", "constraint"}
+        Whether functions, sets or both can have it. A refusal speaks only of slots that the refused one could fill.
     """
 
     meaning: str
     counts: tuple[str, ...]
     points: Callable[[Any], int] | None = None
     returns: Literal["scalar", "like x", "pair"] | None = None
+    roles: tuple[Role, ...] = ("term",)
 
 
 def _rows(points: Any) -> int:
@@ -46,24 +55,39 @@ CAPABILITIES: dict[str, Capability] = {
     ),
     "hessian": Capability("hessian(x) -> (n, n)", ("hessian",)),
     "hvp": Capability("hvp(x, v) -> Hessian times v", ("hvp",), returns="like x"),
-    "residual": Capability("residual(x) -> (m,)", ("residual",)),
-    "jacobian": Capability("jacobian(x) -> (m, n)", ("jacobian",)),
-    "jvp": Capability("jvp(x, v) -> Jacobian times v", ("jvp",)),
-    "vjp": Capability("vjp(x, u) -> transposed Jacobian times u", ("vjp",), returns="like x"),
-    "prox": Capability("prox(v, t) -> argmin_u f(u) + ||u - v||^2 / (2 t)", ("prox",), returns="like x"),
+    "residual": Capability("residual(x) -> (m,)", ("residual",), roles=BOTH),
+    "jacobian": Capability("jacobian(x) -> (m, n)", ("jacobian",), roles=BOTH),
+    "jvp": Capability("jvp(x, v) -> Jacobian times v", ("jvp",), roles=BOTH),
+    "vjp": Capability("vjp(x, u) -> transposed Jacobian times u", ("vjp",), returns="like x", roles=BOTH),
+    "prox": Capability("prox(v, t) -> argmin_u f(u) + ||u - v||^2 / (2 t)", ("prox",), returns="like x", roles=BOTH),
     "prox_conjugate": Capability(
-        "prox_conjugate(v, s) -> argmin_u f*(u) + ||u - v||^2 / (2 s)", ("prox_conjugate",), returns="like x"
+        "prox_conjugate(v, s) -> argmin_u f*(u) + ||u - v||^2 / (2 s)",
+        ("prox_conjugate",),
+        returns="like x",
+        roles=BOTH,
     ),
     "sample_gradient": Capability("sample_gradient(x, rng) -> unbiased gradient estimate", ("sample_gradient",)),
     "subgradient": Capability("subgradient(x) -> one subgradient", ("subgradient",), returns="like x"),
-    "linear_minimizer": Capability("linear_minimizer(g) -> argmin over the set of <g, u>", ("linear_minimizer",)),
-    "expression": Capability("expression(x) -> a CVXPY expression", ("expression",)),
-    "violation": Capability("violation(x) -> distance-like number, 0 on the set", ("violation",), returns="scalar"),
-    "project": Capability("project(x) -> nearest point of the set", ("project",), returns="like x"),
-    "tangent": Capability("tangent(x, g) -> g projected on the tangent space at x", ("tangent",), returns="like x"),
-    "step": Capability("step(x, d) -> feasible update from x along d, stateless", ("step",), returns="like x"),
-    "bounds": Capability("bounds(x) -> (lower, upper) arrays like x", ("bounds",)),
-    "rows": Capability("rows(x) -> (A, lower, upper) of the set lower <= A x <= upper", ("rows",)),
+    "linear_minimizer": Capability(
+        "linear_minimizer(g) -> argmin over the set of <g, u>", ("linear_minimizer",), roles=SETS
+    ),
+    "expression": Capability("expression(x) -> a CVXPY expression", ("expression",), roles=BOTH),
+    "violation": Capability(
+        "violation(x) -> distance-like number, 0 on the set", ("violation",), returns="scalar", roles=SETS
+    ),
+    "project": Capability(
+        "project(x) -> nearest point of the set", ("project",), returns="like x", roles=SETS
+    ),
+    "tangent": Capability(
+        "tangent(x, g) -> g projected on the tangent space at x", ("tangent",), returns="like x", roles=SETS
+    ),
+    "step": Capability(
+        "step(x, d) -> feasible update from x along d, stateless", ("step",), returns="like x", roles=SETS
+    ),
+    "bounds": Capability("bounds(x) -> (lower, upper) arrays like x", ("bounds",), roles=SETS),
+    "rows": Capability(
+        "rows(x) -> (A, lower, upper) of the set lower <= A x <= upper", ("rows",), roles=SETS
+    ),
     "coefficients": Capability("coefficients(x) -> (c, r) of the function <c, x> + r", ("coefficients",)),
     "linear_system": Capability("linear_system(x) -> (A, b) of the residual A x - b", ("linear_system",)),
 }

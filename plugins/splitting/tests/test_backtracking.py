@@ -173,3 +173,10 @@ def test_what_backtracking_asks_for(make):
     blind = infimum.Composite(Function(gradient=lambda x: x), start=np.ones(2))
     with pytest.raises(infimum.errors.PlanError, match="value"):
         infimum.prepare(blind, solver=make())
+
+
+@pytest.mark.parametrize("make", [GradientDescent, ProximalGradient])
+def test_a_refused_automatic_step_names_it(make):
+    problem = infimum.Composite(quadratic([1.0, 2.0]), start=np.ones(2))
+    with pytest.raises(InputError, match=r"lipschitz=L\), give a number as step, or set backtracking: true$"):
+        infimum.prepare(problem, solver=make())

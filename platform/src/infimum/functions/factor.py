@@ -1,4 +1,4 @@
-"""Solving `(I + s A^T A) u = q` and `(I + s P) u = q` for many right-hand sides."""
+"""Solving `(I + s A^T A) u = v + s A^T b` and `(I + s P) u = q` for many right-hand sides."""
 
 from __future__ import annotations
 
@@ -28,22 +28,26 @@ def kept(factors: dict[float, Solve], step: float, make: Callable[[], Solve]) ->
     return solve
 
 
-def shifted_solver(A: Any, At: Any, s: float) -> Solve:
-    """A callable `q -> (I + s A^T A)^{-1} q`, factorized once, by the smaller of the two Gram matrices.
+def least_squares_prox(A: Any, At: Any, b: Array, s: float) -> Solve:
+    """A callable `v -> (I + s A^T A)^{-1} (v + s A^T b)`, factorized once, by the smaller of the two Gram matrices.
 
     Parameters
     ----------
     A, At : arrays or SciPy sparse matrices
         A matrix of shape (rows, columns) and its transpose.
+    b : array, shape (rows,)
+        Right-hand side.
     s : float
         A number >= 0.
     """
     rows, columns = A.shape
     if columns <= rows:
-        return factorize(At @ A, s, "least squares: I + t A^T A")
+        solve, pull = factorize(At @ A, s, "least squares: I + t A^T A"), s * (At @ b)
+        return lambda v: solve(v + pull)
     solve = factorize(A @ At, s, "least squares: I + t A A^T")
-    # (I + s A^T A)^{-1} = I - s A^T (I + s A A^T)^{-1} A
-    return lambda q: q - s * (At @ solve(A @ q))
+    # The same point as v - s A^T (I + s A A^T)^{-1} (A v - b). Large s is not lost to rounding: what of v the rows of
+    # A do not see stays as it is.
+    return lambda v: v - At @ solve(s * (A @ v - b))
 
 
 def factorize(gram: Any, s: float, what: str) -> Solve:

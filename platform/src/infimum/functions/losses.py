@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from infimum.arrays import Array, as_data, clip, inner, is_array, like, namespace, to_numpy
 from infimum.errors import InputError, did_you_mean
 from infimum.functions.base import Function
-from infimum.functions.factor import kept, shifted_solver
+from infimum.functions.factor import Solve, kept, least_squares_prox
 from infimum.functions.maps import LinearMap
 
 Reduction = Literal["mean", "sum"]
@@ -98,7 +97,7 @@ class LeastSquares(RowLoss):
 
     def __init__(self, A: Any, b: Any, reduction: Reduction = "mean") -> None:
         super().__init__(A, as_data(b, "b"), reduction, "b")
-        self._factors: dict[float, Callable[[Array], Array]] = {}
+        self._factors: dict[float, Solve] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         # A twin in another dtype or process must not inherit factorizations of this matrix.
@@ -129,8 +128,8 @@ class LeastSquares(RowLoss):
 
     def prox(self, v: Array, t: float) -> Array:
         step = self.weight * float(t)
-        solve = kept(self._factors, step, lambda: shifted_solver(self.matrix.operator, self.matrix.transposed, step))
-        return solve(v + step * self.matrix.adjoint(self.target))
+        A, At = self.matrix.operator, self.matrix.transposed
+        return kept(self._factors, step, lambda: least_squares_prox(A, At, self.target, step))(v)
 
     def residual(self, x: Array) -> Array:
         """`sqrt(w) (A x - b)`, shape (rows,)."""

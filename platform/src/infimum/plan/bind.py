@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -96,6 +97,8 @@ class Bound:
     def __init__(self, plan: Plan, point: Any, stream: Streams, counters: Counters) -> None:
         self.plan, self.counters = plan, counters
         self.stateful: dict[str, Stateful] = {}
+        self.metrics: dict[str, list[Callable[[], Any]]] = {}
+        """Getters of the oracles' metrics, by name."""
         self._all: dict[str, Part] = {}
         self._point, self._stream = point, stream
         self.parts = SimpleNamespace(**{slot.name: self._slot(slot) for slot in plan.slots})
@@ -189,6 +192,8 @@ class Bound:
             bound = oracle.bind(Part(below, view), self._stream(f"oracle/{role}"))
             if isinstance(bound, Stateful):
                 self.stateful[role] = bound
+            for name, get in oracle.metrics.items():
+                self.metrics.setdefault(name, []).append(partial(get, bound))
             supplied = set(oracle.supplies)
             source = lambda name: getattr(bound, name) if name in supplied else obtain(lift.beside[name], own)  # noqa: E731
             facts = {n: getattr(bound, n) for n in ("lipschitz",) if getattr(bound, n, None) is not None}

@@ -55,7 +55,7 @@ class Plan:
     resume : {"exact", "replay", "none"}
         The weakest of the components.
     metrics : mapping of str to Metric
-        Those of the solver's metrics that what stands in the slots makes possible.
+        Those of the solver's metrics that what stands in the slots makes possible, and those of the oracles.
     """
 
     problem: Problem
@@ -240,9 +240,11 @@ def _weakest(problem: Problem, solver: Solver, assignment: Assignment) -> Resume
 def _available(
     solver: Solver, slots: Sequence[Slot], problem: Problem, assignment: Assignment
 ) -> dict[str, Metric]:
-    """The solver's metrics whose requirements are met by what stands in the slots."""
+    """The oracles' metrics, and those of the solver whose requirements are met by what stands in the slots."""
     offered = {slot.name: _standing(slot, problem, assignment) for slot in slots}
-    return {
+    lifts = (*assignment.lifts.values(), *assignment.slot_lifts.values())
+    of_oracles = {name: Metric() for one in lifts if one.choice for name in one.choice.oracle.metrics}
+    return of_oracles | {
         name: metric
         for name, metric in solver.metrics.items()
         if all(

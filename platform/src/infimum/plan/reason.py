@@ -10,6 +10,7 @@ from infimum.exactness import Exactness
 from infimum.plan.match import Choice, Lift, Matcher, Missing, inner, lift, names, offers_in
 from infimum.problem import Problem, Term
 from infimum.solver import Slot, Solver
+from infimum.vocabulary import CAPABILITIES
 
 
 def wrong_family(problem: Problem, solver: Solver, name: str) -> PlanError | None:
@@ -51,7 +52,8 @@ def _unplaceable(
         why = "; ".join(f"in slot {names(slots, 'or')} it {reason}" for reason, slots in groups.items())
         remedies = [f"take '{term.name}' out of oracles to see what fits without"] if named is not None else []
         return PlanError(f"{name} cannot take {what} '{term.name}': {why}", remedies)
-    different = _distinct(lacking, misses)
+    meant = [slot for slot in lacking if _conceivable(misses[slot.name].capabilities, term)]
+    different = _distinct(meant or lacking, misses)
     needs = " or ".join(
         " and ".join(misses[slot.name].capabilities) + (f" (slot {slot.name})" if len(different) > 1 else "")
         for slot in different
@@ -61,6 +63,12 @@ def _unplaceable(
         f"{name} needs {needs} of {what} '{term.name}', which offers only {offers}.",
         _helping(matcher, term, different, misses, installed),
     )
+
+
+def _conceivable(capabilities: Sequence[str], term: Term) -> bool:
+    """Whether functions, if the term is one, or else sets can have these; of unknown names nothing is known."""
+    known = [CAPABILITIES[name] for name in capabilities if name in CAPABILITIES]
+    return all(term.role in one.roles for one in known)
 
 
 def _distinct(slots: Sequence[Slot], misses: Mapping[str, Missing]) -> list[Slot]:

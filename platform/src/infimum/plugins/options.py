@@ -100,6 +100,13 @@ class Option:
 def parameters(target: Any) -> tuple[tuple[Parameter, ...], bool]:
     """Parameters of a target that can be given by name, and whether it takes any other name as well."""
     try:
+        return _cached_parameters(target)
+    except TypeError:  # a target without a hash
+        return _read_parameters(target)
+
+
+def _read_parameters(target: Any) -> tuple[tuple[Parameter, ...], bool]:
+    try:
         signature = inspect.signature(target)
     except (ValueError, TypeError):
         return (), True
@@ -114,6 +121,10 @@ def parameters(target: Any) -> tuple[tuple[Parameter, ...], bool]:
             default = factories[one.name]
         found.append(Parameter(one.name, hints.get(one.name, Any), default))
     return tuple(found), any(one.kind is one.VAR_KEYWORD for one in signature.parameters.values())
+
+
+_cached_parameters = functools.lru_cache(maxsize=1024)(_read_parameters)
+"""Reading the annotations of a target costs more than checking its options."""
 
 
 def return_type(target: Any) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 
 from infimum import arrays
 from infimum.errors import InputError
+from infimum.vocabulary import Role
 
 Sense = Literal["min", "max"]
 PointMetric = Callable[[Any, Any], float | None]
@@ -34,7 +35,7 @@ class Term:
     name: str
     body: Any
     on: str | None = None
-    role: Literal["term", "constraint"] = "term"
+    role: Role = "term"
 
 
 class Problem:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -92,6 +93,11 @@ class Composite(Problem):
             key = next(iter(placed))
             raise InputError(f"on={{'{key}': …}}: no such term; {did_you_mean(key, [t.name for t in self._terms])}")
         self._views = {term.name: self._placed(term) for term in self._terms}
+        self._fitted: tuple[Callable[[], Any], dict[str, Any]] = (_no_point, {})
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What was made to fit one point serves no copy.
+        return {**self.__dict__, "_fitted": (_no_point, {})}
 
     def _placed(self, term: Term) -> Any:
         """The body of a term, to be minimized, with its maps from named blocks on the packed vector."""
@@ -177,7 +183,16 @@ class Composite(Problem):
 
     def view(self, term: Term, point: Any = None) -> Any:
         body = self._views[term.name]
-        return body if point is None else body.to(point)
+        if point is None:
+            return body
+        of, fitted = self._fitted
+        if of() is not point:
+            # Converted data is shared by all who ask with the same point (parts and metrics), and goes when that goes.
+            fitted = {}
+            self._fitted = weakref.ref(point, lambda _: fitted.clear()), fitted
+        if term.name not in fitted:
+            fitted[term.name] = body.to(point)
+        return fitted[term.name]
 
     def embeds(self, term: Term) -> bool:
         return term.on is not None
@@ -278,6 +293,10 @@ class Composite(Problem):
     def __repr__(self) -> str:
         inside = ", ".join(f"{t.name}: {t.body!r}" + (f" on {t.on}" if t.on else "") for t in self._terms)
         return f"Composite({'maximize ' if self.sense == 'max' else ''}{inside})"
+
+
+def _no_point() -> None:
+    return None
 
 
 def _disjoint(terms: Sequence[Term]) -> bool:

@@ -11,12 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from infimum.arrays import is_array
 from infimum.counters import Counters
 from infimum.errors import InfimumError, InputError, NonFiniteError
+from infimum.exactness import Exactness
 from infimum.plan.bind import Bound, streams
 from infimum.plan.plan import Plan
 from infimum.problem import start_by
 from infimum.result import Result, make_result
+from infimum.run.average import TailAverage
 from infimum.run.defaults import complete
 from infimum.run.feed import Feed
 from infimum.run.keeper import DIVERGENCE, Keeper
@@ -61,6 +64,9 @@ class Run:
     divergence : float, default 1e15
         The run ends as `diverged` when ||x|| passes this times max(1, ||x0||), or the objective in its better
         direction this times max(1, |f(x0)|).
+    average : bool, optional
+        Whether to keep the mean of the late points (`result.tail_x`, `result.tail_value`); by default where the plan
+        is stochastic.
     """
 
     def __init__(
@@ -78,6 +84,7 @@ class Run:
         observers: Sequence[Observer] = (),
         feasibility_tol: float = 1e-8,
         divergence: float = DIVERGENCE,
+        average: bool | None = None,
     ) -> None:
         _whole("check_every", check_every)
         _whole("max_rows", max_rows, least=0)
@@ -105,7 +112,7 @@ class Run:
             plan,
             point_metrics,
             self.rule,
-            self.counters,
+            self.bound,
             record=(record,) if isinstance(record, str) else record,
             value_every=value_every,
             check_every=check_every,
@@ -132,6 +139,9 @@ class Run:
             keeper=self.keeper,
             check_every=check_every,
         )
+        wanted = plan.exactness is Exactness.stochastic if average is None else average
+        self.tail = TailAverage() if wanted and self._averages() else None
+        self.tail_value: float | None = None
         self.state: Any = None
         self.started: list[Callable[[Run], None]] = []
         self.finished: list[Callable[[Run, Result], None]] = []
@@ -213,7 +223,7 @@ class Run:
         every, needs_previous, inplace = self.check_every, bool(sampler.changes), self.solver.inplace
         state, iteration, metrics = self.state, monitor.iteration, self.metrics
         end, first = None if steps is None else iteration + steps, iteration == 0
-        stop, point = monitor.stop, self.previous
+        stop, point, tail = monitor.stop, self.previous, self.tail
         try:
             while stop is None and iteration != end:
                 iteration += 1
@@ -234,6 +244,8 @@ class Run:
                     self.blame(stop)
                     break
                 self.state, self.metrics = state, metrics
+                if tail is not None:
+                    tail.add(point)
                 if inplace and needs_previous:
                     point = self.problem.copy(point)
                 self.previous = point
@@ -303,7 +315,7 @@ class Run:
     def _close(self) -> None:
         """Metrics at cadence belong to the last point too."""
         monitor = self.monitor
-        if not self.sampler.at_cadence or monitor.iteration < 0 or not self.solver.maps_points:
+        if not (self.sampler.at_cadence or self.tail) or monitor.iteration < 0 or not self.solver.maps_points:
             return
         point, stop = self.current, monitor.stop
         if point is None or self.keeper.broken or (stop is not None and stop.status is Status.nonfinite):
@@ -314,6 +326,8 @@ class Run:
                 self.unclosed = dump_run(self)
         metrics = dict(self.metrics)
         try:
+            if self.tail is not None and self.tail.mean is not None:
+                self.tail_value = self.sampler.value(self.problem.merit, self.tail.mean)
             self.sampler.add(metrics, monitor.iteration, point, full=True)
         except NonFiniteError as error:
             monitor.overrule(Stop(Status.nonfinite, f"{error}, at the last point (iteration {monitor.iteration})"))
@@ -323,6 +337,10 @@ class Run:
             return
         self.metrics = metrics
         monitor.amend(metrics, point)
+
+    def _averages(self) -> bool:
+        """Whether points of this run can be averaged."""
+        return self.solver.maps_points and not self.solver.drives and is_array(self.point)
 
     @property
     def current(self) -> Any:

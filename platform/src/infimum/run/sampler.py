@@ -6,8 +6,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from infimum.counters import Cell, Counters
+from infimum.counters import Cell
 from infimum.errors import InputError, did_you_mean
+from infimum.plan.bind import Bound
 from infimum.plan.plan import Plan
 from infimum.problem import PointMetric
 from infimum.stopping.base import StoppingRule
@@ -32,6 +33,8 @@ class Sampler:
         Those that the family computes from points.
     rule : StoppingRule
         Its metrics are taken at every check.
+    bound : Bound
+        What the plan was bound to: counters, and the metrics of oracles' parts.
     record : sequence of str
         Further metrics for the trace.
     value_every : int, optional
@@ -50,7 +53,7 @@ class Sampler:
         plan: Plan,
         point_metrics: Mapping[str, PointMetric],
         rule: StoppingRule,
-        counters: Counters,
+        bound: Bound,
         *,
         record: Sequence[str] = (),
         value_every: int | None = None,
@@ -66,6 +69,7 @@ class Sampler:
         always = [name for name in (merit, "violation") if name is not None and name in supplied]
         self.names = tuple(dict.fromkeys([*always, *sorted(ruled), *record]))
         self.supplied = frozenset(supplied)
+        self._point_metrics, self._bound = point_metrics, bound
         self.maximize = plan.problem.sense == "max"
         self.every, self.check_every = value_every or VALUE_EVERY, check_every
         self.from_state: list[tuple[str, Callable[[Any], Any]]] = []
@@ -73,6 +77,9 @@ class Sampler:
         self.at_every: list[tuple[str, PointMetric, Cell]] = []
         self.at_cadence: list[tuple[str, PointMetric, Cell]] = []
         for name in self.names:
+            if name in bound.metrics:
+                self.from_state.append((name, _largest(bound.metrics[name])))
+                continue
             if name in solver_metrics:
                 get = solver_metrics[name].get
                 self.from_state.append((name, _flipped(get) if self.maximize and name == merit else get))
@@ -81,7 +88,7 @@ class Sampler:
                 self.changes.append((name, point_metrics[name]))
                 continue
             group = self.at_every if name in ruled and value_every is None else self.at_cadence
-            group.append((name, point_metrics[name], counters.watch("problem", name)))
+            group.append((name, point_metrics[name], bound.counters.watch("problem", name)))
         self._cheap = _display(self.from_state, self.changes)
         self.sample: Sample = self._full if self.at_every or self.at_cadence else self._cheap
         """`(iteration, state, point, previous) -> metrics` of a check."""
@@ -92,6 +99,14 @@ class Sampler:
         metrics = self._cheap(iteration, state, point, previous)
         self.add(metrics, iteration, point)
         return metrics
+
+    def value(self, merit: str | None, point: Any) -> float | None:
+        """The merit at a point that is no iterate, counted as the monitor's."""
+        measure = self._point_metrics.get(merit) if merit is not None else None
+        if measure is None or merit is None:
+            return None
+        self._bound.counters.watch("problem", merit).n += 1
+        return measure(point, None)
 
     def add(self, metrics: dict[str, Any], iteration: int, point: Any, *, full: bool = False) -> None:
         """Add what costs evaluations and is due (all of it with `full`), where it is not there yet."""
@@ -132,6 +147,15 @@ def _display(
         items.append(f"{name!r}: get{k}({'state' if k < len(from_state) else 'point, previous'})")
     made: Sample = eval(f"lambda iteration, state, point, previous: {{{', '.join(items)}}}", names)
     return made
+
+
+def _largest(calls: Sequence[Callable[[], Any]]) -> Callable[[Any], Any]:
+    """A metric of oracles' parts: the largest that is known."""
+
+    def get(state: Any) -> Any:
+        return max((one for call in calls if (one := call()) is not None), default=None)
+
+    return get
 
 
 def _flipped(get: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -38,6 +38,7 @@ def dump_run(run: Run) -> dict[str, Any]:
             "previous": None if run.previous is None else dump(run.previous),
             "metrics": scalars(run.metrics),
             "spent": run.sampler.spent,
+            "tail": None if run.tail is None else run.tail.state_dict(),
         }
     )
     return state
@@ -58,6 +59,8 @@ def load_run(run: Run, state: Mapping[str, Any]) -> None:
     run.keeper.best.point = None if tree["best"] is None else load(tree["best"])
     run.previous = None if tree["previous"] is None else load(tree["previous"])
     run.metrics, run.sampler.spent = tree["metrics"], tree["spent"]
+    if run.tail is not None and tree["tail"] is not None:
+        run.tail.load_state_dict(tree["tail"])
     run.state = run.solver.load(tree["solver"], run.problem.copy(run.point))
 
 

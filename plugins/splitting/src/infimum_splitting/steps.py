@@ -43,8 +43,8 @@ def refuse_relaxation(relaxation: float, what: str) -> None:
         raise InputError(f"{what}: relaxation={relaxation!r}; expected a number above 0 and below 2")
 
 
-def first_step(step: Any, lipschitz: float | None, what: str) -> float:
-    """The step of iteration 0 as a number.
+def first_step(step: Any, lipschitz: float | None, what: str, *, backtracks: bool = False) -> float:
+    """The step of iteration 0 as a number; `backtracks` says whether the solver could do without L.
 
     "auto" is 1/L. For L = 0 it is 1.0: f is linear, its gradient never changes, and every step size is safe.
     """
@@ -53,16 +53,17 @@ def first_step(step: Any, lipschitz: float | None, what: str) -> float:
     if step != "auto":
         return float(step)
     if lipschitz is None:
+        others = ", give a number as step, or set backtracking: true" if backtracks else " or give a number as step"
         raise InputError(
             f"{what}: step='auto' is 1/L, but no Lipschitz constant L of the gradient of what stands in slot 'smooth' "
-            "is known; declare it on the function (lipschitz=L) or give a number as step"
+            f"is known; declare it on the function (lipschitz=L){others}"
         )
     return 1.0 / lipschitz if lipschitz > 0 else 1.0
 
 
 def check_step(step: Any, lipschitz: float | None, factor: float, what: str, why: str) -> None:
-    """Refuse "auto" without L; warn, in numbers, if the first step exceeds `factor / L`."""
-    first = first_step(step, lipschitz, what)
+    """Refuse "auto" without L; warn, in numbers, if the first step exceeds `factor / L`. For solvers that backtrack."""
+    first = first_step(step, lipschitz, what, backtracks=True)
     if lipschitz and step != "auto" and first * lipschitz > factor * (1 + 1e-9):
         bound = factor / lipschitz
         warnings.warn(f"{what}: step {first:.4g} > {factor:g}/L = {bound:.4g}: {why}", InfimumWarning, stacklevel=3)
