@@ -2,8 +2,8 @@
 
 CPU time, short windows of the bare loop, of one long run and of the metrics in turn, one BLAS thread. Services as they
 are by default: counters, finiteness, best point, the rules `max_iter | max_time | (grad_norm & rel_change)` at every
-iteration, a trace row whenever one is due. The two metrics that the bare loop does not compute (the gradient's norm, the
-relative change) are timed alone and taken out; both figures are printed.
+iteration, a trace row whenever one is due. The two metrics that the bare loop does not compute (the gradient's norm
+and the relative change) are timed alone and taken out; both figures are printed.
 
     python benchmarks/overhead.py            # a few seconds
     python benchmarks/overhead.py --long     # also 1e8 simulated checks
@@ -140,7 +140,8 @@ def listing(repeats: int) -> None:
     ]
     seconds = [float(row[0]) for row in rows]
     print(
-        f"infimum list: {statistics.median(seconds):.2f} s CPU (minimum {min(seconds):.2f}), heavy imports: {rows[0][1]}"
+        f"infimum list: {statistics.median(seconds):.2f} s CPU (minimum {min(seconds):.2f}), "
+        f"heavy imports: {rows[0][1]}"
     )
 
 

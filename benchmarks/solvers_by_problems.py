@@ -31,9 +31,11 @@ from typing import Any
 from references import reference
 
 import infimum
-from infimum.errors import InfimumError, InputError
+from infimum.errors import InfimumError
 from infimum.plugins.build import build
 from infimum.plugins.registry import get_registry
+from infimum.run.defaults import optimality
+from infimum.stopping import parse
 
 BUDGET = "max_iter(20000) | max_time(10)"
 TOLERANCE = 1e-6
@@ -87,14 +89,9 @@ def solvers(problem: str) -> list[str]:
 
 
 def prepared(problem: str, solver: str) -> Any:
-    """The run with the first optimality rule that the solver has, or with the budget alone."""
-    for rule in (f" | grad_norm({TOLERANCE:g})", f" | residual({TOLERANCE:g})"):
-        try:
-            return infimum.prepare(problem, solver=solver, stopping=BUDGET + rule, seed=0)
-        except InputError as error:
-            if "does not supply" not in str(error):
-                raise
-    return infimum.prepare(problem, solver=solver, stopping=BUDGET, seed=0)
+    """The run with the solver's own optimality rule, or with the budget alone where it has none."""
+    own = optimality(infimum.explain(problem, solver).metrics, TOLERANCE)
+    return infimum.prepare(problem, solver=solver, stopping=BUDGET if own is None else parse(BUDGET) | own, seed=0)
 
 
 def outcome(problem: str, solver: str, optimum: float | None) -> Row:

@@ -1,4 +1,4 @@
-"""Six very different plugins, each as small as can be: if the host needed a special case for one, a contract is wrong."""
+"""Six very different plugins, each as small as can be: a special case for one in the host means a wrong contract."""
 
 from __future__ import annotations
 

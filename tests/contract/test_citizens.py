@@ -70,6 +70,8 @@ class TestStochasticProx:
         result = self.make().solve()
         assert result.exactness == "stochastic"
         assert "by oracle SampledProx" in result.plan and "in place of its own prox" in result.plan
+        note = "oracle SampledProx was named for 'penalty', which needs none: it replaces its own prox"
+        assert result.notes == [note] and note in str(result)
 
     def test_queries_are_charged_to_the_function(self) -> None:
         result = self.make().solve()
@@ -200,7 +202,7 @@ class TestRuleInAForeignLoop:
         assert Monitor(rule, metrics=["value"]).tick({"value": 2.0}) is None
 
     def test_a_rule_whose_metric_the_loop_lacks_is_refused_when_made(self) -> None:
-        with pytest.raises(InputError, match="'grad_norm'.*supplies value"):
+        with pytest.raises(InputError, match=r"'grad_norm'.*supplies value"):
             Monitor("grad_norm(1e-3) | max_iter(5)", metrics=["value"])
 
     def test_ticks_are_numbered_under_threads(self) -> None:
@@ -302,7 +304,7 @@ class TestNoPoint:
         assert_same(whole, second)
 
     def test_families_do_not_mix(self) -> None:
-        with pytest.raises(PlanError, match="family 'citizen game'.*family 'composite'"):
+        with pytest.raises(PlanError, match=r"family 'citizen game'.*family 'composite'"):
             infimum.prepare(lasso(), solver=citizens.DepthSearch())
         with pytest.raises(PlanError, match="family 'composite'"):
             infimum.prepare(citizens.Game(3), solver="splitting.proximal_gradient")

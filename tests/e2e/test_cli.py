@@ -131,7 +131,12 @@ def test_five_mistakes_at_once(infimum, folder) -> None:
         assert (code, out) == (2, "")
         lines = err.splitlines()
         assert [line.split(": ")[0] for line in lines] == [
-            "bad.yaml:1:16", "bad.yaml:2:50", "bad.yaml:2:56", "bad.yaml:3:11", "bad.yaml:4:7", "bad.yaml:5:1",
+            "bad.yaml:1:16",
+            "bad.yaml:2:50",
+            "bad.yaml:2:56",
+            "bad.yaml:3:11",
+            "bad.yaml:4:7",
+            "bad.yaml:5:1",
         ]
     code, out, err = infimum("check", "bad.yaml", "--json")
     assert (code, err) == (2, "")
@@ -317,8 +322,10 @@ def test_list_is_light() -> None:
         "use = resource.getrusage(resource.RUSAGE_SELF)\n"
         "print(sorted(heavy & set(sys.modules)), use.ru_utime + use.ru_stime, file=sys.stderr)\n"
     )
-    found = [subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stderr
-             for _ in range(3)]
+    found = [
+        subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stderr
+        for _ in range(3)
+    ]
     assert {line.partition("]")[0] for line in found} == {"["}, found
     assert min(float(line.split()[-1]) for line in found) < 0.5
 
@@ -346,8 +353,12 @@ def test_ctrl_c_keeps_the_result(folder) -> None:
         "stopping: max_iter(100000)\n"
     )
     child = subprocess.Popen(
-        [*COMMAND, "run", "slow.yaml", "-o", "out"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        start_new_session=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        [*COMMAND, "run", "slow.yaml", "-o", "out"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     try:
         end = time.monotonic() + 60

@@ -45,8 +45,21 @@ class Environment:
         shared = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
         lines = [f"import site; site.addsitedir({path!r})" for path in sorted(shared)]
         (made.site_packages / "shared.pth").write_text("\n".join(lines) + "\n")
-        run([sys.executable, "-m", "pip", "--python", str(made.python), "install", "--quiet", "--no-index", "--no-deps",
-             "--disable-pip-version-check", *map(str, wheels)])
+        run(
+            [
+                sys.executable,
+                "-m",
+                "pip",
+                "--python",
+                str(made.python),
+                "install",
+                "--quiet",
+                "--no-index",
+                "--no-deps",
+                "--disable-pip-version-check",
+                *map(str, wheels),
+            ]
+        )
         return made
 
     @property
@@ -132,9 +145,10 @@ def test_the_wheel_is_seen(environment, tmp_path):
     plugins = json.loads(environment.infimum("plugins", "--json", cwd=tmp_path).stdout)["plugins"]
     ripple = next(one for one in plugins if one["name"] == "ripple")
     assert (ripple["status"], ripple["distribution"], ripple["version"]) == ("active", "acme-ripple", "1.2.0")
-    assert str(environment.site_packages) in run(
-        [str(environment.python), "-c", "import acme_ripple; print(acme_ripple.__file__)"], cwd=tmp_path
-    ).stdout
+    assert (
+        str(environment.site_packages)
+        in run([str(environment.python), "-c", "import acme_ripple; print(acme_ripple.__file__)"], cwd=tmp_path).stdout
+    )
 
 
 def test_run_together_with_first_party_parts(environment, run_file):

@@ -7,8 +7,10 @@ import pytest
 import scipy.sparse as sp
 
 from infimum.errors import InputError
-from infimum.functions import L1, L2, Function, LeastSquares, LinearMap, Logistic, SquaredL2, Zero
-from infimum.functions.algebra import Composed, Scaled, Sum, Translated
+from infimum.functions import L1, L2, Function, LeastSquares, Linear, LinearMap, Logistic, SquaredL2, Zero
+from infimum.functions.algebra import Scaled, Sum, Translated
+from infimum.functions.derived import Composed
+from infimum.testing import check_function
 
 RNG = np.random.default_rng(5)
 A = RNG.standard_normal((6, 4))
@@ -178,7 +180,7 @@ def test_facts_under_a_map():
         (lambda: loss @ np.eye(3), r"the linear map is \(3, 3\), A is \(6, 4\); expected 4 rows"),
         (lambda: L1([1.0, 2.0]) @ A, r"the linear map is \(6, 4\), weights is \(2,\); expected 2 rows"),
         (lambda: L1() @ A @ np.eye(3), r"maps of shapes \(6, 4\) and \(3, 3\) do not compose"),
-        (lambda: L1().translate(np.ones(5)) @ A, r"the linear map is \(6, 4\), the translation is \(5,\); expected 5 rows"),
+        (lambda: L1().translate(np.ones(5)) @ A, r"map is \(6, 4\), the translation is \(5,\); expected 5 rows"),
         (lambda: np.inf * L1(), r"scaled by a finite number, got inf"),
         (lambda: np.nan * L1(), r"scaled by a finite number, got nan"),
         (lambda: L1() / 0, r"L1\(\) / 0"),
@@ -232,3 +234,65 @@ def test_subgradients_add_scale_and_follow_the_chain_rule():
 def test_hessians_add_and_scale():
     f = Function(value=lambda x: float(x @ x), hessian=lambda x: 2.0 * np.eye(4))
     assert np.allclose((3.0 * (f + f)).translate(x).hessian(x), 12.0 * np.eye(4))
+
+
+SQUARES = LeastSquares(A, A[:, 0] + 1.0)
+
+
+@pytest.mark.parametrize(
+    ("f", "value"),
+    [
+        (0.3 * SQUARES, lambda u: 0.3 * SQUARES.value(u)),
+        (SQUARES.translate(np.arange(4.0)), lambda u: SQUARES.value(u - np.arange(4.0))),
+        ((2.0 * SQUARES).translate(0.5), lambda u: 2.0 * SQUARES.value(u - 0.5)),
+    ],
+    ids=["scaled", "translated", "both"],
+)
+def test_half_a_squared_residual_stays_one(f, value):
+    r, (B, y) = f.residual(x), f.linear_system(x)
+    assert 0.5 * r @ r == pytest.approx(value(x))
+    assert np.allclose(B @ x - y, r)
+    assert check_function(f, x).ok
+
+
+def test_what_squares_lose():
+    assert not (-1.0 * SQUARES).capabilities & {"residual", "jacobian", "jvp", "vjp", "linear_system"}
+    assert "residual" not in (SQUARES + SQUARES).capabilities
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        Linear([1.0, 2.0, 0.0, -1.0], 3.0) + 2.0 * Linear(np.ones(4)),
+        -3.0 * Linear(np.arange(4.0), 1.0),
+        Linear(np.arange(4.0), 1.0).translate(0.5),
+        Linear(np.arange(4.0), 1.0).translate(np.arange(4.0)),
+        Linear(np.arange(6.0)) @ A,
+        0.0 * Linear(np.ones(4), 1.0),
+    ],
+    ids=repr,
+)
+def test_what_is_made_of_linear_functions_is_linear(f):
+    c, r = f.coefficients(x)
+    for u in (x, np.zeros(4)):
+        assert c @ u + r == pytest.approx(f.value(u))
+    assert np.allclose(c, f.gradient(x))
+
+
+def _noisy(scale):
+    """A quadratic whose gradient can be had with noise."""
+    return Function(
+        value=lambda u: 0.5 * scale * float(u @ u),
+        gradient=lambda u: scale * u,
+        sample_gradient=lambda u, rng: scale * u + 0.1 * rng.standard_normal(u.shape),
+    )
+
+
+@pytest.mark.parametrize(
+    "f",
+    [_noisy(1.0) + _noisy(2.0), -2.0 * _noisy(1.0), _noisy(1.0).translate(np.arange(4.0)), _noisy(1.0) @ A],
+    ids=["sum", "scaled", "translated", "mapped"],
+)
+def test_gradient_estimates_stay_unbiased(f):
+    assert "sample_gradient" in f.capabilities
+    assert check_function(f, x).ok

@@ -156,7 +156,7 @@ class TestStarts:
         ("x0", "message"),
         [
             (np.r_[np.zeros(9), np.nan], r"x0\[9\] is nan"),
-            (np.zeros(10) + 0j, r"x0 is \(10,\) complex128: expected real numbers"),
+            (np.zeros(10) + 0j, r"x0 is complex \(\(10,\) complex128\); expected real numbers"),
             ("ones", "x0='ones': expected an array, 'zeros' or 'random'"),
             ([], r"x0 is empty"),
             ({"u": 1}, "the problem has no blocks"),

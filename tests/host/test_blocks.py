@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from infimum.constraints import Box, Nonnegative
 from infimum.errors import InputError, UnknownNameError
-from infimum.functions import L1, L2, Function, LeastSquares, SquaredL2
+from infimum.functions import L1, L2, Function, LeastSquares, Linear, SquaredL2
 from infimum.functions.blocks import Layout, OnBlock, Separable, place, place_map
 from infimum.functions.maps import BlockMap, LinearMap
 
@@ -204,6 +204,16 @@ def test_a_set_on_one_block():
     lower, upper = one.bounds(x)
     assert lower[:6].tolist() == [-np.inf] * 6
     assert upper[6:10].tolist() == [0.5] * 4
+
+
+def test_linear_functions_and_gradient_estimates_of_blocks():
+    noisy = Function(gradient=lambda u: u, sample_gradient=lambda u, rng: u + rng.standard_normal(u.shape))
+    cost = Separable([OnBlock(Linear(np.arange(4.0), 1.0), LAYOUT, "S"), OnBlock(Linear([[1.0, 0]] * 3), LAYOUT, "L")])
+    c, r = cost.coefficients(x)
+    assert c @ x + r == pytest.approx(cost.value(x))
+    assert OnBlock(noisy, LAYOUT, "S").sample_gradient(x, np.random.default_rng(3))[6:10].tolist() == (
+        (x[6:10] + np.random.default_rng(3).standard_normal(4)).tolist()
+    )
 
 
 def test_torch_agrees_with_numpy():

@@ -41,6 +41,8 @@ class Descent:
             raise InputError(f"count must be at most 100, got {self.count}")
         if self.count == 13:
             raise RuntimeError("bad luck")
+        if self.count == 14:
+            raise InputError("p.descent: count=14 is worse")
 
 
 class Problem:
@@ -61,13 +63,23 @@ def registry(monkeypatch):
     def component(name, kind, attribute):
         return Component(name, kind, f"build_targets_for_tests:{attribute}", plugin="p", distribution="infimum-p")
 
-    return Registry([
-        PluginRecord("p", "infimum-p", "1.0", "active", components=(
-            component("p.descent", "solver", "Descent"), component("p.fixed", "schedule", "Fixed"),
-            component("p.make", "problem", "make"), component("p.problem", "problem", "Problem"),
-            component("p.gone", "solver", "Gone"),
-        )),
-    ])
+    return Registry(
+        [
+            PluginRecord(
+                "p",
+                "infimum-p",
+                "1.0",
+                "active",
+                components=(
+                    component("p.descent", "solver", "Descent"),
+                    component("p.fixed", "schedule", "Fixed"),
+                    component("p.make", "problem", "make"),
+                    component("p.problem", "problem", "Problem"),
+                    component("p.gone", "solver", "Gone"),
+                ),
+            ),
+        ]
+    )
 
 
 @pytest.fixture
@@ -122,21 +134,23 @@ def test_ready_objects_and_classes(registry):
 def test_all_issues_with_paths(registry):
     built, issues = check_build(
         {"use": "p.descent", "step": {"use": "p.fixed", "value": -1}, "cuont": 2, "inner": {"use": "p.fixd"}},
-        "solver", ("solver",), registry=registry,
+        "solver",
+        ("solver",),
+        registry=registry,
     )
     assert built is None
     assert [(one.path, one.message) for one in issues] == [
         (("solver", "step", "value"), "schedule p.fixed: option 'value': expected a number > 0, got int -1"),
         (("solver", "inner", "use"), "no component called 'p.fixd'; did you mean 'p.fixed'?"),
-        (("solver", "cuont"),
-         "solver p.descent has no option 'cuont'; did you mean 'count'? (options: step, count, inner)"),
+        (
+            ("solver", "cuont"),
+            "solver p.descent has no option 'cuont'; did you mean 'count'? (options: step, count, inner)",
+        ),
     ]
 
 
 def test_an_unknown_name_still_shows_what_is_wrong_below(registry):
-    _, issues = check_build(
-        {"use": "p.descnt", "step": {"use": "p.fixed"}}, "solver", ("solver",), registry=registry
-    )
+    _, issues = check_build({"use": "p.descnt", "step": {"use": "p.fixed"}}, "solver", ("solver",), registry=registry)
     assert [one.path for one in issues] == [("solver", "use"), ("solver", "step")]
     _, (issue,) = check_build("p.descnt", "solver", ("solver",), registry=registry)
     assert issue.path == ("solver",)
@@ -170,6 +184,8 @@ def test_build_raises_what_fits(registry):
     with pytest.raises(InputError) as caught:
         build({"use": "p.descent", "count": 13}, "solver", registry=registry)
     assert isinstance(caught.value.__cause__, RuntimeError)
+    with pytest.raises(InputError, match=r"^solver p\.descent: count=14 is worse$"):
+        build({"use": "p.descent", "count": 14}, "solver", registry=registry)
 
 
 def test_problem_factories_need_their_options(registry):

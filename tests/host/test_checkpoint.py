@@ -43,8 +43,11 @@ def same(one: Any, other: Any) -> bool:
     if isinstance(one, list):
         return isinstance(other, list) and len(one) == len(other) and all(map(same, one, other))
     if isinstance(one, np.ndarray):
-        return isinstance(other, np.ndarray) and one.dtype == other.dtype and one.shape == other.shape and (
-            one.tobytes() == other.tobytes()
+        return (
+            isinstance(other, np.ndarray)
+            and one.dtype == other.dtype
+            and one.shape == other.shape
+            and (one.tobytes() == other.tobytes())
         )
     if isinstance(one, float) and math.isnan(one):
         return isinstance(other, float) and math.isnan(other)

@@ -44,6 +44,16 @@ def test_a_term_with_a_value_only():
     assert "takes it as it is" not in text
 
 
+def test_a_step_that_is_missing_does_not_hide_the_oracle():
+    problem = Composite({"loss": LOSS, "tv": TV})
+    registry = make_registry(
+        Component("real.descent", "solver", "infimum_splitting:GradientDescent", plugin="real", distribution="real")
+    )
+    text = str(explain_all(problem, registry=registry))
+    assert "takes it once an option is set:\n  real.descent: splitting.gradient_descent: step='auto' is 1/L" in text
+    assert text.endswith("\n      and with tv: toy.to_gradient (approximate)")
+
+
 def test_each_solver_gets_its_verdict_most_exact_first():
     problem = Composite({"loss": LOSS, "tv": TV})
     assert list(verdicts(problem).items()) == [

@@ -194,8 +194,12 @@ class TestInProcess:
             return float(x @ x), 2 * x
 
         result = infimum.solve(
-            Composite(Function(value_and_gradient=both)), np.ones(2), solver=GD, stopping="max_iter(1000)",
-            check_every=100, seed=0,
+            Composite(Function(value_and_gradient=both)),
+            np.ones(2),
+            solver=GD,
+            stopping="max_iter(1000)",
+            check_every=100,
+            seed=0,
         )
         assert result.status is Status.interrupted and result.iterations == 7 and count == 8
 

@@ -147,8 +147,11 @@ class TestStatus:
 
 class TestRules:
     def test_a_metric_that_the_loop_lacks_is_refused_when_made(self) -> None:
-        with pytest.raises(InputError, match=r"reads metrics 'gap', 'grad_norm', which this loop does not supply; it "
-                                             r"supplies value"):
+        with pytest.raises(
+            InputError,
+            match=r"reads metrics 'gap', 'grad_norm', which this loop does not supply; it "
+            r"supplies value",
+        ):
             Monitor("gap(1) | grad_norm(1)", ["value"])
 
     def test_a_metric_that_is_not_known_now_is_no_reason(self) -> None:
@@ -242,7 +245,8 @@ class TestClockAndState:
         for name in ("iteration", "value", "rel_change"):
             assert one[name].tolist() == other[name].tolist()
         assert (second.keeper.best.value, second.keeper.best.iteration) == (
-            whole.keeper.best.value, whole.keeper.best.iteration
+            whole.keeper.best.value,
+            whole.keeper.best.iteration,
         )
 
     def test_an_interrupt_ends_this_run_only_a_rule_the_next_one_too(self) -> None:
@@ -291,3 +295,9 @@ class TestUsersOwn:
 
         stop = Monitor(Odd()).tick({})
         assert stop.status is Status.infeasible and stop.fired[0].rule == "odd"
+
+
+def test_a_metric_that_was_never_declared_is_refused_at_the_first_tick() -> None:
+    monitor = Monitor("max_iter(5) | target(0)", metrics=["value"])
+    with pytest.raises(InputError, match=r"tick got 'loss'.*knows 'value'"):
+        monitor.tick({"loss": 1.0})

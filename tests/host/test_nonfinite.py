@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import infimum
-from infimum import Composite, Constraint, Function, Metric, Slot, Solver, Status
+from infimum import Composite, Constraint, Function, Metric, Oracle, Slot, Solver, Status
 from infimum.functions import L1, LeastSquares
 
 X0 = np.linspace(-1.0, 1.0, 4)
@@ -138,7 +138,24 @@ class TestWhereItComesFrom:
             problem, X0, solver=GD, oracles={"loss": "zeroth.forward_difference"}, stopping=STOP, seed=0
         )
         # Five values a gradient: evaluation 31 is the first of iteration 6.
-        check(result, "value of term 'loss' returned NaN at its evaluation 31", "in iteration 6", near=5)
+        asked = "value of term 'loss' (under oracle zeroth.forward_difference)"
+        check(result, f"{asked} returned NaN at its evaluation 31", "in iteration 6", near=5)
+
+    def test_an_oracle_s_own_nan(self) -> None:
+        @dataclass(frozen=True)
+        class Broken(Oracle):
+            needs: ClassVar[tuple[str, ...]] = ("value",)
+            supplies: ClassVar[tuple[str, ...]] = ("gradient",)
+
+            def bind(self, function: Any, rng: np.random.Generator) -> Any:
+                return Turns()
+
+        problem = Composite({"loss": Function(plain)})
+        for key in ("loss", "slot:smooth"):
+            result = infimum.solve(problem, X0, solver=GD, oracles={key: Broken()}, stopping=STOP, seed=0)
+            where = "gradient of slot 'smooth' (under oracle Broken) returned NaN or inf at its evaluation 31"
+            assert result.status is Status.nonfinite and where in result.message and "iteration 31" in result.message
+            assert np.isfinite(result.x).all() and result.iterations <= 32
 
     def test_a_value_that_only_the_monitor_asks_for(self) -> None:
         f = Turns(good=3)
@@ -240,9 +257,7 @@ class TestWhatIsNoFault:
             lambda x: 0.0 if inside(x) else math.inf, prox=lambda v, t: np.maximum(v, 0), extended=True, convex=True
         )
         problem = Composite({"loss": LeastSquares(np.eye(4), X0, reduction="sum"), "set": indicator})
-        result = infimum.solve(
-            problem, X0, solver={**PG, "step": 0.5}, stopping="max_iter(60)", value_every=1, seed=0
-        )
+        result = infimum.solve(problem, X0, solver={**PG, "step": 0.5}, stopping="max_iter(60)", value_every=1, seed=0)
         assert result.status is Status.limit
         assert result.trace["value"][0] == math.inf and np.isfinite(result.trace["value"][1:]).all()
         assert np.isfinite(result.best_value) and result.best_iteration > 0
@@ -309,8 +324,11 @@ class TestForeignLoops:
     def test_ticks_after_a_stop_change_nothing(self) -> None:
         problem = Composite(Function(plain, shape=(2,)))
         result = infimum.solve(
-            problem, np.ones(2), solver=Foreign(((0.5, 0.5), (0.1, 0.2), (0.0, 0.0)), deaf=True),
-            stopping="max_iter(1)", seed=0,
+            problem,
+            np.ones(2),
+            solver=Foreign(((0.5, 0.5), (0.1, 0.2), (0.0, 0.0)), deaf=True),
+            stopping="max_iter(1)",
+            seed=0,
         )
         assert result.status is Status.limit and result.iterations == 1 and result.best_value == 0.5
         assert result.trace["iteration"].tolist() == [0, 1]

@@ -87,7 +87,7 @@ class TestATermWithoutAPlace:
     def test_nor_are_slots_for_functions_to_sets(self):
         slots = [Slot("smooth", ("gradient",)), Slot("moves", ("tangent",))]
         error = refusal(Composite({}, constraints=[Box(0, 1)]), slots)
-        assert error.reason.startswith("toy.solver needs tangent of constraint 'box', which offers only bounds, project")
+        assert error.reason.startswith("toy.solver needs tangent of constraint 'box', which offers only bounds,")
 
     def test_where_no_slot_could_be_filled_all_are_named(self):
         slots = [Slot("smooth", ("gradient",)), Slot("more", ("subgradient", "own_name"))]

@@ -30,8 +30,15 @@ class Site:
         self.modules: list[str] = []
 
     def add(
-        self, name: str, code: str, *, plugin: str | None = None, version: str = "1.0", requires: str = "",
-        module: str | None = None, value: str | None = None,
+        self,
+        name: str,
+        code: str,
+        *,
+        plugin: str | None = None,
+        version: str = "1.0",
+        requires: str = "",
+        module: str | None = None,
+        value: str | None = None,
     ) -> None:
         module = module or name.replace("-", "_")
         self.modules.append(module)
@@ -253,7 +260,8 @@ def test_duplicate_component_and_bad_targets_are_warnings(site):
     sloppy = record(registry, "sloppy")
     assert sloppy.status == "active"
     assert [(one.kind, one.name) for one in sloppy.components] == [
-        ("schedule", "sloppy.fine"), ("solver", "sloppy.fine")
+        ("schedule", "sloppy.fine"),
+        ("solver", "sloppy.fine"),
     ]
     assert registry.find("sloppy.fine", "solver").target == "fake_sloppy:Thing"
     said = "\n".join(sloppy.warnings)
@@ -301,9 +309,7 @@ def test_disabled_and_allowed_plugins(site):
     site.add("fake-two", "raise AssertionError('imported')\n", plugin="two")
     registry = site.registry(INFIMUM_DISABLE="two, ghost")
     assert record(registry, "one").status == "active"
-    assert (record(registry, "two").status, record(registry, "two").reason) == (
-        "disabled", "named in INFIMUM_DISABLE"
-    )
+    assert (record(registry, "two").status, record(registry, "two").reason) == ("disabled", "named in INFIMUM_DISABLE")
     assert registry.warnings == ("INFIMUM_DISABLE names 'ghost', which no installed plugin carries",)
 
     assert [one.status for one in site.registry(INFIMUM_PLUGINS="one").plugins] == ["active", "active", "disabled"]

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import gc
+import pickle
+import weakref
+
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from infimum import Composite, Function, InputError, Problem
 from infimum.constraints import Box, Nonnegative
@@ -171,12 +176,13 @@ class TestStarts:
         [
             (np.zeros(9), r"term 'loss': A is \(6, 4\), x0 is \(9,\); expected x0 of shape \(4,\)"),
             (np.zeros((4, 1)), r"x0 is \(4, 1\)"),
-            (np.array([0, np.nan, 0, np.inf]), r"x0\[1\] is nan; a start must be finite"),
-            (np.zeros(4) + 1j, r"x0 is \(4,\) complex128: expected real numbers"),
+            (np.array([0, np.nan, 0, np.inf]), r"x0\[1\] is nan \(2 such entries\); a start must be finite"),
+            (np.zeros(4) + 1j, r"x0 is complex \(\(4,\) complex128\); expected real numbers; split"),
             (np.zeros(0), r"x0 is empty: its shape is \(0,\)"),
-            (["a", "b"], "x0 has dtype <U1: expected numbers"),
-            ([[1, 2], [3]], "x0 cannot become an array"),
-            (None, "x0 has dtype object: expected numbers"),
+            (["a", "b"], "x0 holds <U1 entries; expected numbers"),
+            ([[1, 2], [3]], "x0 is no array of numbers"),
+            (None, "x0 holds object entries; expected numbers"),
+            (sp.eye_array(4), "x0 is a SciPy sparse matrix; expected a dense array"),
             ({"u": x}, r"x0 is a mapping of \['u'\], but the problem has no blocks; pass an array"),
         ],
     )
@@ -243,7 +249,7 @@ class TestBlocks:
                 {"u": np.zeros(3), "v": np.zeros(2), "w": 0.0},
                 r"block 'u' is \(3,\) float64; expected an array of shape \(2,\)",
             ),
-            ({"u": [1j, 0], "v": np.zeros(2), "w": 0.0}, r"x0\['u'\] is \(2,\) complex128"),
+            ({"u": [1j, 0], "v": np.zeros(2), "w": 0.0}, r"x0\['u'\] is complex \(\(2,\) complex128\)"),
             ({"u": [0, 0], "v": [0, np.nan], "w": 0}, r"x0\['v'\]\[1\] is nan"),
             ({"u": [0, 0], "v": [0, 0], "ww": 0}, "there is no block 'ww'; did you mean 'w'"),
         ],
@@ -295,3 +301,33 @@ def test_the_defaults_of_a_family():
     assert problem.describe() == "Problem"
     with pytest.raises(InputError, match="does not join terms"):
         problem.join([term, term], [LOSS, LOSS])
+
+
+class TestDataInTheFormOfThePoint:
+    problem = Composite({"loss": LeastSquares(np.eye(3), np.ones(3)), "penalty": L1()}, constraints={"box": Box(0, 1)})
+
+    def test_it_is_converted_once_for_one_point(self):
+        point = np.zeros(3, np.float32)
+        (loss, *_) = self.problem.terms
+        first = self.problem.view(loss, point)
+        assert first.A.dtype == np.float32
+        assert self.problem.view(loss, point) is first
+
+    def test_another_point_gets_data_of_its_own_dtype(self):
+        (loss, *_) = self.problem.terms
+        self.problem.view(loss, np.zeros(3, np.float32))
+        assert self.problem.view(loss, np.zeros(3)).A.dtype == np.float64
+
+    def test_nothing_converted_outlives_its_point(self):
+        (loss, *_) = self.problem.terms
+        point = np.zeros(3, np.float32)
+        made = weakref.ref(self.problem.view(loss, point))
+        del point
+        gc.collect()
+        assert made() is None
+
+    def test_the_problem_can_still_be_sent_to_another_process(self):
+        point = np.zeros(3, np.float32)
+        self.problem.view(self.problem.terms[0], point)
+        twin = pickle.loads(pickle.dumps(self.problem))
+        assert twin.value(point) == self.problem.value(point)

@@ -23,13 +23,28 @@ def component(name, kind, target="collections:OrderedDict", **more):
 def small():
     return Registry(
         [
-            PluginRecord("alpha", "infimum-alpha", "1.0", "active", components=(
-                component("alpha.prox", "oracle"), component("alpha.lasso", "problem"),
-                component("alpha.descent", "solver"),
-            )),
-            PluginRecord("beta", "infimum-beta", "1.0", "active", components=(
-                component("beta.prox", "oracle"), component("beta.spsa", "oracle"), component("beta.spsa", "solver"),
-            )),
+            PluginRecord(
+                "alpha",
+                "infimum-alpha",
+                "1.0",
+                "active",
+                components=(
+                    component("alpha.prox", "oracle"),
+                    component("alpha.lasso", "problem"),
+                    component("alpha.descent", "solver"),
+                ),
+            ),
+            PluginRecord(
+                "beta",
+                "infimum-beta",
+                "1.0",
+                "active",
+                components=(
+                    component("beta.prox", "oracle"),
+                    component("beta.spsa", "oracle"),
+                    component("beta.spsa", "solver"),
+                ),
+            ),
             PluginRecord("gamma", "infimum-gamma", "1.0", "failed", "ImportError: no licence"),
         ]
     )

@@ -63,7 +63,11 @@ class TestRoundTrip:
         assert str(loaded) == str(result) and loaded._repr_html_() == result._repr_html_()
         assert loaded.x.dtype == np.float64 and isinstance(loaded.status, Status)
         assert (loaded.success, loaded.fun, loaded.nit, loaded.nfev, loaded.njev) == (
-            result.success, result.fun, result.nit, result.nfev, result.njev
+            result.success,
+            result.fun,
+            result.nit,
+            result.nfev,
+            result.njev,
         )
 
     def test_a_string_serves_as_folder(self, tmp_path: Path) -> None:
@@ -88,9 +92,7 @@ class TestRoundTrip:
         loaded = Result.load(first.save(tmp_path / "out"))
         whole = solved("max_iter(10)")
         np.testing.assert_array_equal(
-            infimum.solve(
-                Composite({"loss": LeastSquares(A, B)}), loaded, solver=GD, stopping="max_iter(5)", seed=0
-            ).x,
+            infimum.solve(Composite({"loss": LeastSquares(A, B)}), loaded, solver=GD, stopping="max_iter(5)", seed=0).x,
             whole.x,
         )
 

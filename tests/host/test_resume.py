@@ -106,7 +106,8 @@ STEEP = {"problem": smooth, "solver": {"use": GD, "step": 0.05}}
 CASES: dict[str, dict[str, Any]] = {
     "gradient_descent": {"problem": smooth, "solver": GD},
     "scheduled": {
-        "problem": smooth, "solver": {"use": GD, "step": {"use": "core.power", "initial": 0.1, "exponent": 0.5}}
+        "problem": smooth,
+        "solver": {"use": GD, "step": {"use": "core.power", "initial": 0.1, "exponent": 0.5}},
     },
     "maximize": {"problem": lambda: Composite(HILL, sense="max"), "solver": {"use": GD, "step": 0.1}},
     "proximal_gradient": {"problem": lasso, "solver": PG},
@@ -127,10 +128,13 @@ CASES: dict[str, dict[str, Any]] = {
     },
     "stall": {
         "problem": lambda: Composite(Function(lambda x: float(np.floor(x @ x)), gradient=lambda x: 1e-3 * x)),
-        "solver": {"use": GD, "step": 0.1}, "stopping": "stall(11) | max_iter(500)",
+        "solver": {"use": GD, "step": 0.1},
+        "stopping": "stall(11) | max_iter(500)",
     },
     "patience": {
-        "problem": smooth, "solver": GD, "stopping": "rel_change(0.05, patience=7) | max_iter(500)",
+        "problem": smooth,
+        "solver": GD,
+        "stopping": "rel_change(0.05, patience=7) | max_iter(500)",
     },
     "max_calls": {"problem": lasso, "solver": PG, "stopping": "max_calls(15, of='gradient') | max_calls(9, of='prox')"},
     "thin": {"problem": lasso, "solver": PG, "max_rows": 8},
@@ -201,8 +205,12 @@ class TestEverySplitPoint:
         def run() -> Run:
             problem = Composite(Function(lambda x: ((x - 1) ** 2).sum(), gradient=lambda x: 2 * (x - 1)))
             return infimum.prepare(
-                problem, torch.zeros(4, dtype=torch.float32), solver={"use": GD, "step": 0.05},
-                oracles={"objective": TorchNoise()}, stopping="max_iter(9) | stall(5)", seed=1,
+                problem,
+                torch.zeros(4, dtype=torch.float32),
+                solver={"use": GD, "step": 0.05},
+                oracles={"objective": TorchNoise()},
+                stopping="max_iter(9) | stall(5)",
+                seed=1,
             )
 
         whole = run().solve()

@@ -219,9 +219,7 @@ class TestLimits:
 
     def test_max_time(self) -> None:
         slow = Function(value_and_gradient=lambda x: (time.sleep(0.01), (float(x @ x), 2 * x))[1], lipschitz=2.0)
-        result = infimum.solve(
-            Composite(slow), X0, solver={"use": GD, "step": 1e-6}, stopping="max_time(0.1)", seed=0
-        )
+        result = infimum.solve(Composite(slow), X0, solver={"use": GD, "step": 1e-6}, stopping="max_time(0.1)", seed=0)
         assert result.status is Status.limit and "elapsed" in result.message
         assert 0.1 <= result.elapsed < 5.0 and result.iterations <= 10
         assert infimum.solve(smooth(), X0, solver=GD, stopping="max_time(0)", seed=0).iterations == 0
@@ -267,9 +265,7 @@ class TestCheckEvery:
 
     def test_cadences_that_do_not_divide(self) -> None:
         told: list[int] = []
-        run = infimum.prepare(
-            lasso(), X0, solver=PG, stopping="max_iter(35)", check_every=7, value_every=10, seed=0
-        )
+        run = infimum.prepare(lasso(), X0, solver=PG, stopping="max_iter(35)", check_every=7, value_every=10, seed=0)
         run.monitor.observers = (Observer(lambda p: told.append(p.iteration), every=10),)
         result = run.solve()
         known = result.trace["iteration"][~np.isnan(result.trace["value"])]
@@ -664,8 +660,12 @@ class TestSeeds:
             np.random.seed(global_seed)
             torch.manual_seed(global_seed)
             here = state()
-            results.append([infimum.solve(make(), X0, solver=solver, oracles=oracles, stopping="max_iter(9)", seed=0).x
-                            for make, solver, oracles in CASES.values()])
+            results.append(
+                [
+                    infimum.solve(make(), X0, solver=solver, oracles=oracles, stopping="max_iter(9)", seed=0).x
+                    for make, solver, oracles in CASES.values()
+                ]
+            )
             results[-1].append(infimum.solve(lasso(), X0, solver=PG, stopping="max_iter(2)").x)
             assert state() == here
         for one, other in zip(*results, strict=True):
@@ -749,16 +749,18 @@ class TestWhatItSays:
 
     def test_counts_in_the_trace(self) -> None:
         result = infimum.solve(
-            smooth(), X0, solver={"use": GD, "step": 0.01}, oracles={"loss": "zeroth.forward_difference"},
-            stopping="max_iter(3)", seed=0,
+            smooth(),
+            X0,
+            solver={"use": GD, "step": 0.01},
+            oracles={"loss": "zeroth.forward_difference"},
+            stopping="max_iter(3)",
+            seed=0,
         )
         assert result.trace["calls.value"].tolist() == [6, 12, 18, 24]
 
     def test_gap_uses_the_reference(self) -> None:
         best = infimum.solve(smooth(), X0, solver=GD, stopping="grad_norm(1e-10) | max_iter(9999)", seed=0).best_value
-        result = infimum.solve(
-            smooth(reference=best), X0, solver=GD, stopping="gap(1e-6) | max_iter(5000)", seed=0
-        )
+        result = infimum.solve(smooth(reference=best), X0, solver=GD, stopping="gap(1e-6) | max_iter(5000)", seed=0)
         assert result.status is Status.converged and result.metrics["gap"] <= 1e-6
 
     def test_a_merit_in_float32_or_torch_is_a_number_in_the_result(self) -> None:

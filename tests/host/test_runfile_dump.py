@@ -17,11 +17,42 @@ from infimum.runfile.dump import dump_yaml, is_plain, plain
 from infimum.runfile.reader import read_text
 
 TRICKY = [
-    "1e-3", "yes", "on", "010", "0o7", "1:30", "<<", "=", "null", "~", "", "max_iter(1e4) | x", "a: b", " x", "# c",
-    "*a", "&a", "%a", "@a", "\n", "a\n b\n", "é", "- a", ".inf", "1_0", "0x1", "2001-01-01", "\x85", "\u2028x",
+    "1e-3",
+    "yes",
+    "on",
+    "010",
+    "0o7",
+    "1:30",
+    "<<",
+    "=",
+    "null",
+    "~",
+    "",
+    "max_iter(1e4) | x",
+    "a: b",
+    " x",
+    "# c",
+    "*a",
+    "&a",
+    "%a",
+    "@a",
+    "\n",
+    "a\n b\n",
+    "é",
+    "- a",
+    ".inf",
+    "1_0",
+    "0x1",
+    "2001-01-01",
+    "\x85",
+    "\u2028x",
 ]
 SCALARS = (
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.sampled_from(TRICKY)
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.sampled_from(TRICKY)
     | st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 )
 VALUES = st.recursive(
@@ -42,10 +73,28 @@ def test_text_is_text_for_older_readers_too(text: str) -> None:
 
 
 def test_values_of_python_become_plain() -> None:
-    data = {"a": (1, 2.5), "b": np.float32(0.5), "c": np.arange(3), "d": Exactness.tolerance, "e": Path("x/y"),
-            "f": {1, }, "g": np.bool_(True), "h": math.inf}
-    assert plain(data) == {"a": [1, 2.5], "b": 0.5, "c": [0, 1, 2], "d": "tolerance", "e": "x/y", "f": [1], "g": True,
-                           "h": math.inf}
+    data = {
+        "a": (1, 2.5),
+        "b": np.float32(0.5),
+        "c": np.arange(3),
+        "d": Exactness.tolerance,
+        "e": Path("x/y"),
+        "f": {
+            1,
+        },
+        "g": np.bool_(True),
+        "h": math.inf,
+    }
+    assert plain(data) == {
+        "a": [1, 2.5],
+        "b": 0.5,
+        "c": [0, 1, 2],
+        "d": "tolerance",
+        "e": "x/y",
+        "f": [1],
+        "g": True,
+        "h": math.inf,
+    }
 
 
 @pytest.mark.parametrize("value", [object(), print, b"bytes", {1: 2}, [object()]])

@@ -138,10 +138,14 @@ def test_the_order_of_overrides_does_not_matter(write) -> None:
     [
         ("seed", "an override has the form key=value, such as solver.step=1e-3 or constraints.0.lower=1"),
         ("a..b=1", "an override has the form key=value, such as solver.step=1e-3 or constraints.0.lower=1"),
-        ("constraints.3.lower=1", "'constraints' is a list of 1 (at run.yaml:2:14); '3' is no position in it, "
-         "positions are 0 to 0"),
-        ("constraints.first=1", "'constraints' is a list of 1 (at run.yaml:2:14); 'first' is no position in it, "
-         "positions are 0 to 0"),
+        (
+            "constraints.3.lower=1",
+            "'constraints' is a list of 1 (at run.yaml:2:14); '3' is no position in it, positions are 0 to 0",
+        ),
+        (
+            "constraints.first=1",
+            "'constraints' is a list of 1 (at run.yaml:2:14); 'first' is no position in it, positions are 0 to 0",
+        ),
         ("seed.a=1", "'seed' is int 7 (at run.yaml:1:7), so 'seed.a' can't be set; set 'seed' itself"),
         ("seed=[1", "this is not YAML: a '[' or '{' is not closed (it opens at line 1, column 1)"),
         ("extends=x.yaml", "'extends' can't be given on the command line"),

@@ -79,17 +79,25 @@ def test_every_value_and_key_knows_its_place() -> None:
         ("b:\n\t- 2\n", "f.yaml:2:1: this is not YAML: a tab may not be used to indent; use spaces"),
         ("a: [1,\n 2\n", "f.yaml:3:1: this is not YAML: a '[' or '{' is not closed (it opens at line 1, column 4)"),
         ("a: 'x\n", "f.yaml:2:1: this is not YAML: the quote is not closed (it opens at line 1, column 4)"),
-        ("a: 1\n---\nb: 2\n", "f.yaml:2:1: this is not YAML: a run file is one YAML document; remove everything "
-         "from this '---' on"),
-        ("a: *x\n", "f.yaml:1:4: this is not YAML: there is no anchor for this alias; text that begins with '*' "
-         "needs quotes"),
+        (
+            "a: 1\n---\nb: 2\n",
+            "f.yaml:2:1: this is not YAML: a run file is one YAML document; remove everything from this '---' on",
+        ),
+        (
+            "a: *x\n",
+            "f.yaml:1:4: this is not YAML: there is no anchor for this alias; text that begins with '*' needs quotes",
+        ),
         ("a: %x\n", "f.yaml:1:4: this is not YAML: found character '%'; such text needs quotes"),
         ("a: &a [*a]\n", "f.yaml:1:4: an alias stands inside the value that it repeats"),
-        ("<<: {a: 1}\n", "f.yaml:1:1: merge keys ('<<') are not used in run files; write the keys out or use "
-         "'extends'"),
+        (
+            "<<: {a: 1}\n",
+            "f.yaml:1:1: merge keys ('<<') are not used in run files; write the keys out or use 'extends'",
+        ),
         ("1: 2\n", "f.yaml:1:1: a key must be text, got int 1; put it in quotes"),
-        ("a: !!python/name:os.system x\n", "f.yaml:1:4: tags such as '!!python/name:os.system' are not used in run "
-         "files; remove it"),
+        (
+            "a: !!python/name:os.system x\n",
+            "f.yaml:1:4: tags such as '!!python/name:os.system' are not used in run files; remove it",
+        ),
         ("a: !!int abc\n", "f.yaml:1:4: 'abc' is not of the type that its tag '!!int' says"),
         ("- 1\n", "f.yaml:1:1: a mapping such as 'problem: ...' was expected, got a list"),
         ("just words\n", "f.yaml:1:1: a mapping such as 'problem: ...' was expected, got str 'just words'"),

@@ -149,10 +149,11 @@ def test_wrong_seeds(mistakes, seed: str) -> None:
         ("stopping: >-\n  max_iter(3)\n  | nope(1)", ["run.yaml:3:5: stopping: no stopping rule called 'nope'"]),
         ("stopping: |\n  max_iter(3)\n  | nope(1)", ["run.yaml:3:5: stopping: no stopping rule called 'nope'"]),
         ("stopping: [max_iter(3), 'nope(1)']", ["run.yaml:1:26: stopping: no stopping rule called 'nope'"]),
-        ("stopping: [nope(1), {nine: 3}]", ["run.yaml:1:12: stopping: no stopping rule called 'nope'",
-                                            "run.yaml:1:2"]),
-        ("stopping: {any: [{max_iter: -3}, {all: [{grad_norm: {tol: 1, tl: 2}}, {max_iter: 3}]}]}",
-         ["run.yaml:1:29: max_iter: n must be", "run.yaml:1:62: grad_norm has no option 'tl'"]),
+        ("stopping: [nope(1), {nine: 3}]", ["run.yaml:1:12: stopping: no stopping rule called 'nope'", "run.yaml:1:2"]),
+        (
+            "stopping: {any: [{max_iter: -3}, {all: [{grad_norm: {tol: 1, tl: 2}}, {max_iter: 3}]}]}",
+            ["run.yaml:1:29: max_iter: n must be", "run.yaml:1:62: grad_norm has no option 'tl'"],
+        ),
         ("stopping: {max_iter: 3, max_time: 4}", ["run.yaml:1:11: expected one rule name, got 2"]),
         ("stopping: 3", ["run.yaml:1:11: expected a rule such as"]),
         ("stopping: ~max_iter(3)", ["run.yaml:1:11: stopping: "]),
@@ -174,6 +175,15 @@ def test_the_three_forms_of_stopping_are_equal(load) -> None:
     ]
     rules = [load(f"problem: python:e_own_problem:make\nstopping: {form}\n").made.stopping for form in forms]
     assert rules[0] == rules[1] == rules[2]
+
+
+@pytest.mark.parametrize("empty", ['""', '"  "', "[]", "{}", ""])
+def test_an_empty_stopping_rule_is_the_default_and_noted(load, empty: str) -> None:
+    loaded = load(GOOD.replace("max_iter(50)", empty))
+    assert loaded.made.stopping is None
+    result = loaded.prepare().solve()
+    assert result.notes == ["no stopping rule was given: grad_norm(1e-06) | max_iter(10000)"]
+    assert result.notes[0] in str(result)
 
 
 def test_python_may_be_refused(mistakes) -> None:
@@ -259,7 +269,7 @@ def test_relative_files_belong_to_the_file_that_names_them(folder) -> None:
 
 def test_the_resolved_file_is_whole_and_reads_back(load, folder) -> None:
     loaded = load(
-        'problem: {use: problems.lasso, penalty: 1}\nsolver: {use: proximal_gradient, step: {use: power, initial: 1, '
+        "problem: {use: problems.lasso, penalty: 1}\nsolver: {use: proximal_gradient, step: {use: power, initial: 1, "
         "exponent: 0.6}}\nconstraints: [nonnegative]\noracles: {loss: {use: forward_difference}}\n"
         "stopping: [max_iter(5)]\n"
     )
@@ -279,7 +289,8 @@ def test_the_resolved_file_is_whole_and_reads_back(load, folder) -> None:
     again = RunFile.load("again.yaml")
     assert again.resolved() == resolved
     assert set(again.origins().values()) == {
-        f"again.yaml:{line}:{column}" for line, column in (
+        f"again.yaml:{line}:{column}"
+        for line, column in (
             (node.place.line, node.place.column)
             for _, node in read_text((folder / "again.yaml").read_text(), "again.yaml").leaves()
         )
@@ -298,14 +309,17 @@ def test_origins(load, folder) -> None:
     assert origins["name"] == "the file's name"
 
 
-def test_a_seed_is_drawn_and_written(load) -> None:
-    loaded = load(GOOD.replace("seed: 1\n", ""))
+def test_a_seed_is_drawn_told_and_written(load, caplog) -> None:
+    with caplog.at_level("INFO", logger="infimum"):
+        loaded = load(GOOD.replace("seed: 1\n", ""))
+    assert f"no seed was given: drew {loaded.seed}" in caplog.text
+    assert f"seed            {loaded.seed}" in str(loaded.prepare().solve())
     assert loaded.resolved()["seed"] == loaded.seed
     assert loaded.origins()["seed"] == "drawn at random"
 
 
 def test_parts_that_do_not_fit_are_located(load) -> None:
-    text = 'problem: {use: problems.overlapping_group_lasso}\nsolver: splitting.proximal_gradient\n'
+    text = "problem: {use: problems.overlapping_group_lasso}\nsolver: splitting.proximal_gradient\n"
     with pytest.raises(RunFileError) as caught:
         load(text).prepare()
     lines = str(caught.value).splitlines()
@@ -344,6 +358,7 @@ def test_constraints_reach_their_blocks(load) -> None:
     result = load(text).prepare().solve()
     assert result.x["S"].max() <= 0.5
     assert result.x["L"].max() > 0.9
+    assert [term.name for term in load(text).stated().terms] == ["a", "b", "box"]
     with pytest.raises(InfimumError, match="block"):
         load(text.replace("on: S", "on: T")).prepare()
 

@@ -169,6 +169,18 @@ def test_bounds_of_the_linf_ball():
     assert np.array_equal(upper, CENTER + 0.5)
 
 
+@every("dtype", [np.float32, np.float64])
+@every("seed", range(5))
+def test_dependent_rows_that_agree_up_to_rounding_are_no_contradiction(seed, dtype):
+    rng = np.random.default_rng(seed)
+    A, x = rng.standard_normal((2, 4)), rng.standard_normal(4)
+    A = np.vstack([A, A[0] + A[1], 1e3 * A[0]])
+    rows = Affine(A.astype(dtype), (A @ x).astype(dtype))
+    assert rows.violation(x.astype(dtype)) < 1e3 * np.finfo(dtype).eps
+    with pytest.raises(InputError, match="no x solves A x = b"):
+        Affine(A.astype(dtype), (A @ x + [0.0, 0.0, 1.0, 0.0]).astype(dtype))
+
+
 @every("name", ["affine", "affine sparse", "affine dependent"])
 def test_tangents_of_an_affine_set_change_nothing_in_its_equations(name):
     one, g = CASES[name].set, RNG.standard_normal(5)

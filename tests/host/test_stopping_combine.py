@@ -120,7 +120,9 @@ def test_any_reports_everything_that_fired_and_the_first_status_wins() -> None:
     reason = rule.start().update(progress)
     assert reason.status is Status.converged
     assert [(leaf.rule, leaf.status) for leaf in reason.leaves()] == [
-        ("max_iter(5)", Status.limit), ("rel_change(0.001)", Status.stalled), ("grad_norm(1e-06)", Status.converged),
+        ("max_iter(5)", Status.limit),
+        ("rel_change(0.001)", Status.stalled),
+        ("grad_norm(1e-06)", Status.converged),
     ]
     assert reason.values == {"iteration": 5, "rel_change": 1e-4, "grad_norm": 1e-7}
     assert reason.message == "iteration 5 >= 5; rel_change 0.0001 <= 0.001; grad_norm 1e-07 <= 1e-06"
@@ -232,8 +234,9 @@ def test_combining_with_something_else_is_a_type_error() -> None:
 
 def test_text_of_combinations() -> None:
     rule = max_iter(10) | (grad_norm(1e-6) & (rel_change(1) | stall(3)) & ~(max_time(1) | max_calls(2, of="gradient")))
-    text = ("max_iter(10) | (grad_norm(1e-06) & (rel_change(1) | stall(3)) "
-            "& ~(max_time(1) | max_calls(2, of='gradient')))")
+    text = (
+        "max_iter(10) | (grad_norm(1e-06) & (rel_change(1) | stall(3)) & ~(max_time(1) | max_calls(2, of='gradient')))"
+    )
     assert str(rule) == repr(rule) == text
 
 

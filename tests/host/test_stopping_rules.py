@@ -78,7 +78,9 @@ def test_max_time_fires_when_the_seconds_are_over() -> None:
     assert once(rule, at(elapsed=math.nextafter(60, 0))) is None
     reason = once(rule, at(elapsed=60.0))
     assert (reason.status, reason.message, reason.values) == (
-        Status.limit, "elapsed 60 s >= 60 s", {"elapsed": 60.0},
+        Status.limit,
+        "elapsed 60 s >= 60 s",
+        {"elapsed": 60.0},
     )
 
 
@@ -126,10 +128,19 @@ def test_target_follows_the_sense(maximize: bool, short: float, good: float) -> 
 
 
 @pytest.mark.parametrize("maximize", [False, True])
-@pytest.mark.parametrize("text", [
-    "grad_norm(1e300)", "residual(1e300)", "gap(1e300)", "feasibility(1e300)", "rel_change(1e300)",
-    "abs_change(1e300)", "target(0)", "stall(1)",
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "grad_norm(1e300)",
+        "residual(1e300)",
+        "gap(1e300)",
+        "feasibility(1e300)",
+        "rel_change(1e300)",
+        "abs_change(1e300)",
+        "target(0)",
+        "stall(1)",
+    ],
+)
 def test_a_missing_metric_or_nan_is_unknown(text: str, maximize: bool) -> None:
     rule = parse(text)
     (metric,) = rule.metrics()
@@ -246,8 +257,13 @@ def test_array_scalars_serve_as_metrics() -> None:
 def test_limits_and_needs_are_declared() -> None:
     assert {name for name, rule in BUILT_IN.items() if rule.limit} == {"max_iter", "max_time", "max_calls"}
     assert {name: rule.needs for name, rule in BUILT_IN.items() if rule.needs} == {
-        "target": ("value",), "grad_norm": ("grad_norm",), "residual": ("residual",), "gap": ("gap",),
-        "feasibility": ("violation",), "rel_change": ("rel_change",), "abs_change": ("abs_change",),
+        "target": ("value",),
+        "grad_norm": ("grad_norm",),
+        "residual": ("residual",),
+        "gap": ("gap",),
+        "feasibility": ("violation",),
+        "rel_change": ("rel_change",),
+        "abs_change": ("abs_change",),
         "stall": ("value",),
     }
 
@@ -259,20 +275,32 @@ def test_one_rule_serves_many_runs() -> None:
 
 NUMBERS = st.one_of(st.none(), st.just(math.nan), st.integers(-3, 3).map(float), st.floats(-2, 2), st.just(math.inf))
 LEAVES = [
-    "max_iter(7)", "max_time(4)", "max_calls(5)", "target(0)", "grad_norm(0.5)", "residual(0.5)", "gap(0.5)",
-    "feasibility(0.5)", "rel_change(1, patience=3)", "abs_change(1, patience=2)", "stall(3, min_delta=0.25)",
+    "max_iter(7)",
+    "max_time(4)",
+    "max_calls(5)",
+    "target(0)",
+    "grad_norm(0.5)",
+    "residual(0.5)",
+    "gap(0.5)",
+    "feasibility(0.5)",
+    "rel_change(1, patience=3)",
+    "abs_change(1, patience=2)",
+    "stall(3, min_delta=0.25)",
     "max_iter(3) & ~stall(2) | rel_change(1, patience=2) & ~(grad_norm(1) | abs_change(2, patience=4))",
 ]
 
 
 @pytest.mark.parametrize("text", LEAVES)
-@given(values=st.lists(NUMBERS, min_size=1, max_size=12), cut=st.integers(0, 12), stride=st.integers(1, 3),
-       maximize=st.booleans())
+@given(
+    values=st.lists(NUMBERS, min_size=1, max_size=12),
+    cut=st.integers(0, 12),
+    stride=st.integers(1, 3),
+    maximize=st.booleans(),
+)
 def test_resuming_is_the_same_as_not_stopping(text, values, cut, stride, maximize) -> None:
     rule = parse(text)
     checks = [
-        at(k * stride, elapsed=float(k), maximize=maximize, calls={"value": k},
-           **dict.fromkeys(rule.metrics(), value))
+        at(k * stride, elapsed=float(k), maximize=maximize, calls={"value": k}, **dict.fromkeys(rule.metrics(), value))
         for k, value in enumerate(values)
     ]
     whole = rule.start()

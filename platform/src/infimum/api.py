@@ -21,6 +21,8 @@ from infimum.result import Result
 from infimum.run.monitor import Observer
 from infimum.run.run import Run
 from infimum.solver import Solver
+from infimum.status import Status
+from infimum.stopping.rules import BUILT_IN
 
 log = logging.getLogger("infimum")
 
@@ -34,8 +36,8 @@ def solve(problem: Any, x0: Any = None, **options: Any) -> Result:
         A problem; a function or plain callable `f(x) -> float` to be minimized; or the name of an installed problem
         (`"problems.lasso"`, `{"use": "problems.lasso", "penalty": 0.1}`).
     x0 : array_like, mapping of blocks, Result, "zeros" or "random", optional
-        Start; the problem's own by default. Never changed in place. An earlier result is a warm start, from its best
-        point where it has one.
+        Start; the problem's own by default. Never changed in place. An earlier result is a warm start: from its
+        solution where it converged, else from its best point.
     solver : str, mapping or Solver, optional
         `"splitting.proximal_gradient"`, `{"use": …, "step": 0.1}`, or an object. Without one, the installed solver
         that takes the problem with the fewest oracles (none unless you name some or write "auto"), then most exact,
@@ -263,20 +265,37 @@ def _checked(options: Mapping[str, Any]) -> dict[str, Any]:
     for name in options:
         if name not in _RUN_OPTIONS:
             own = [one for one in inspect.signature(prepare).parameters if one not in ("base", "run_options")]
-            raise InputError(f"solve has no option '{name}'; {did_you_mean(name, [*_RUN_OPTIONS, *own])}")
+            hint = _place_of(name) or did_you_mean(name, [*_RUN_OPTIONS, *own])
+            raise InputError(f"solve has no option '{name}'; {hint}")
     return dict(options)
+
+
+def _place_of(name: str) -> str:
+    """Where an option that is none of `solve` belongs, if it is a stopping rule or an option of a solver."""
+    if name in BUILT_IN or name in ("tol", "maxiter"):
+        rule = {"tol": "grad_norm", "maxiter": "max_iter"}.get(name, name)
+        return f'when to stop is said in stopping="{rule}(…)"'
+    if name in ("step", "step_size", "lr", "acceleration", "options"):
+        return f'options of a solver stand beside its name: solver={{"use": NAME, "{name}": …}}'
+    return ""
 
 
 def _warm(x0: Any) -> Any:
     if isinstance(x0, Result):
-        return x0.best_x if x0.best_x is not None else x0.x
+        # A solution that a method approaches from outside the sets would lose against a feasible start.
+        solved = x0.status in (Status.converged, Status.target_reached)
+        return x0.x if solved or x0.best_x is None else x0.best_x
     return x0
 
 
 def _attach(run: Run, registry: Registry, verbose: bool) -> None:
     """Life-cycle hooks and observers of the plugins, as plain callables."""
-    groups = registry.call_hook("infimum_observers", run=run)
-    extra = [Observer(call, every) for group in groups for every, call in group]
+    extra = []
+    for pairs in registry.call_hook("infimum_observers", run=run):
+        try:
+            extra += [Observer(call, every) for every, call in pairs]
+        except (TypeError, ValueError, InputError) as error:
+            log.error("an infimum_observers hook gave %r; expected pairs (every, callable): %s", pairs, error)
     if verbose:
         from infimum.run.bar import progress_bar
 

@@ -156,7 +156,13 @@ def _matching(data: np.dtype, point: np.dtype) -> np.dtype:
     return point
 
 
-def as_data(data: Any, name: str, *, real: bool = True) -> Array:
+def entry(flat: Any, shape: tuple[int, ...]) -> tuple[tuple[int, ...], str]:
+    """Where a flat index stands: as a tuple, and as `[1, 0]` behind a name (nothing for a single number)."""
+    index = tuple(int(i) for i in np.unravel_index(int(flat), shape))
+    return index, f"[{', '.join(map(str, index))}]" if index else ""
+
+
+def as_data(data: Any, name: str, *, real: bool = True, remedy: str = "clean the data first") -> Array:
     """What a user gave as data, as a floating array or sparse matrix that is worth computing with.
 
     Parameters
@@ -167,6 +173,8 @@ def as_data(data: Any, name: str, *, real: bool = True) -> Array:
         What messages call it.
     real : bool, default True
         Whether complex numbers are refused.
+    remedy : str
+        What messages say to do about NaN and inf.
 
     Raises
     ------
@@ -179,7 +187,7 @@ def as_data(data: Any, name: str, *, real: bool = True) -> Array:
     elif isinstance(data, np.ndarray) or not is_array(data):
         try:
             data = np.asarray(data)
-        except ValueError as error:
+        except (ValueError, TypeError) as error:
             raise InputError(f"{name} is no array of numbers: {error}") from error
     if 0 in data.shape:
         raise InputError(f"{name} is empty: its shape is {tuple(data.shape)}; expected at least one entry")
@@ -187,31 +195,30 @@ def as_data(data: Any, name: str, *, real: bool = True) -> Array:
         raise InputError(f"{name} holds {data.dtype} entries; expected numbers")
     if is_complex(data):
         if real:
-            raise InputError(f"{name} is complex ({describe(data)}); expected real numbers")
+            said = "expected real numbers; split into real and imaginary parts"
+            raise InputError(f"{name} is complex ({describe(data)}); {said}")
     elif isinstance(data.dtype, np.dtype):
         data = data if data.dtype.kind == "f" else data.astype(np.float64)
     elif not namespace(data).isdtype(data.dtype, "real floating"):
         data = namespace(data).astype(data, namespace(data).float64)
     entries = data.data if is_sparse(data) else data
     if not all_finite(entries):
-        raise InputError(_nonfinite(data, name))
+        raise InputError(f"{_nonfinite(data, name)}; {remedy}")
     return data
 
 
 def _nonfinite(data: Array, name: str) -> str:
-    index: tuple[int, ...]
     if is_sparse(data):
         coo = data.tocoo()
         bad = np.flatnonzero(~np.isfinite(coo.data))
-        index, value = (int(coo.row[bad[0]]), int(coo.col[bad[0]])), coo.data[bad[0]]
+        where, value = f"[{int(coo.row[bad[0]])}, {int(coo.col[bad[0]])}]", coo.data[bad[0]]
     else:
         host = to_numpy(data)
         bad = np.flatnonzero(~np.isfinite(host))
-        index = tuple(int(i) for i in np.unravel_index(bad[0], host.shape))
+        index, where = entry(bad[0], host.shape)
         value = host[index]
-    where = f"[{', '.join(map(str, index))}]" if index else ""
     more = f" ({bad.size} such entries)" if bad.size > 1 else ""
-    return f"{name}{where} is {value}{more}; clean the data first"
+    return f"{name}{where} is {value}{more}"
 
 
 def describe(x: object) -> str:

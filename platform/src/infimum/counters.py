@@ -9,7 +9,7 @@ import numpy as np
 
 from infimum.arrays import Array, all_finite, copy, describe, is_array, is_complex, namespace
 from infimum.errors import InputError, NonFiniteError
-from infimum.vocabulary import CAPABILITIES, counts_as
+from infimum.vocabulary import CAPABILITIES, counts_as, returns
 
 INF = float("inf")
 _FLOATS = (float, np.floating)
@@ -39,7 +39,7 @@ class Cell:
         if not is_array(out):
             return False
         xp = namespace(out)
-        own = self.extended and self.capability in ("value", "values")
+        own = self.extended and returns(self.capability) in ("scalar", "scalars")
         return not bool(xp.all(xp.isfinite(out) | (out == INF))) if own else not all_finite(out)
 
 
@@ -86,7 +86,7 @@ class Counters:
         cells = (*self.evaluations.values(), *self.calls.values())
         for cell in cells:
             if cell.broken(cell.before):
-                last = cell.last.shape[0] if cell.capability == "values" else 1
+                last = cell.last.shape[0] if returns(cell.capability) == "scalars" else 1
                 return f"{_named(cell)} returned NaN or inf at its evaluation {cell.n - last}"
         for cell in cells:
             if cell.broken(cell.last):
@@ -176,7 +176,7 @@ def evaluating(
     known = CAPABILITIES.get(capability)
     cell = counters.evaluation(term, capability)
     cell.extended = extended
-    form = known.returns if known else None
+    form = returns(capability)
     if known is not None and known.points is not None:
         return _batched(call, cell, known.points)
     if form == "scalar":

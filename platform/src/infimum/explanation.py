@@ -20,6 +20,13 @@ from infimum.problem import Problem
 from infimum.solver import Solver
 
 Verdict = Literal["as it is", "with oracles", "with options", "cannot"]
+TITLES: dict[Verdict, str] = {
+    "as it is": "takes it as it is",
+    "with oracles": "takes it with an oracle",
+    "with options": "takes it once an option is set",
+    "cannot": "cannot take it",
+}
+"""What stands over the solvers of a verdict, from the best to the worst."""
 
 
 @dataclass(frozen=True)
@@ -52,12 +59,7 @@ class Explanation:
 
     def __str__(self) -> str:
         lines = [self.problem, *(f"  term {name:<14} {offers}" for name, offers in self.terms)]
-        for verdict, title in (
-            ("as it is", "takes it as it is"),
-            ("with oracles", "takes it with an oracle"),
-            ("with options", "takes it once an option is set"),
-            ("cannot", "cannot take it"),
-        ):
+        for verdict, title in TITLES.items():
             rows = [row for row in self.rows if row.verdict == verdict]
             if not rows:
                 continue
@@ -86,13 +88,15 @@ class Explanation:
 
 
 def _lines(row: Row) -> list[str]:
+    lifted = [one for one in row.plan.placements if one.oracle] if row.plan is not None else []
+    oracles = ", ".join(f"{one.term}: {one.oracle} ({one.exactness})" for one in lifted)
     if row.reason:
         first, *rest = row.reason.splitlines()
         named = first if first.startswith(row.solver) else f"{row.solver}: {first}"
-        return [f"  {named}", *(f"    {line}" for line in rest)]
+        lines = [f"  {named}", *(f"    {line}" for line in rest)]
+        return [*lines, f"      and with {oracles}"] if oracles else lines
     assert row.plan is not None, "a row without a reason has a plan"
-    oracles = [f"{one.term}: {one.oracle} ({one.exactness})" for one in row.plan.placements if one.oracle]
-    by = f"  with {', '.join(oracles)}" if oracles else ""
+    by = f"  with {oracles}" if oracles else ""
     return [f"  {row.solver:<32} {row.plan.exactness}{by}", *(f"      {one}" for one in row.plan.placements)]
 
 
@@ -106,12 +110,14 @@ def explain_all(
     problem : Problem
     oracles : mapping of str to Choice, optional
         Oracles that the user named; they stay named in every plan.
+    registry : Registry, optional
+        By default that of the process.
     """
     registry = registry or get_registry()
     installed = installed_oracles(registry)
     rows = [_row(problem, component, oracles, installed, registry) for component in registry.components("solver")]
-    order = {"as it is": 0, "with oracles": 1, "with options": 2, "cannot": 3}
-    rows.sort(key=lambda row: (order[row.verdict], row.plan.exactness if row.plan else 0, row.solver))
+    order = list(TITLES)
+    rows.sort(key=lambda row: (order.index(row.verdict), row.plan.exactness if row.plan else 0, row.solver))
     terms = tuple((term.name, ", ".join(sorted(term.body.capabilities))) for term in problem.terms)
     return Explanation(problem.describe(), terms, tuple(rows))
 
@@ -162,7 +168,7 @@ def objection(plan: Plan) -> str | None:
 
 
 def installed_oracles(registry: Registry) -> list[Choice]:
-    """Every installed oracle that can be made with default options, most exact first."""
+    """Every installed oracle that can be made with default options, most exact first, then by `preference`."""
     out = []
     for component in registry.components("oracle"):
         try:
@@ -171,7 +177,7 @@ def installed_oracles(registry: Registry) -> list[Choice]:
             continue
         if isinstance(oracle, Oracle):
             out.append(Choice(component.name, oracle, named=False))
-    return sorted(out, key=lambda one: (one.oracle.exactness, one.name))
+    return sorted(out, key=lambda one: (one.oracle.exactness, -one.oracle.preference, one.name))
 
 
 def able(

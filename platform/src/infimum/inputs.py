@@ -43,9 +43,10 @@ def as_problem(
     if plain:
         name = getattr(problem, "__name__", "").strip("<>")
         return Composite(_as_function(problem, jac, args), sense=sense, name=name)
+    hint = "; give several terms as infimum.Composite({name: function, …})" if isinstance(problem, list | tuple) else ""
     raise InputError(
         f"problem: expected a Problem, a Function, a callable or the name of an installed problem, got "
-        f"{type(problem).__name__}"
+        f"{type(problem).__name__}{hint}"
     )
 
 
@@ -67,24 +68,32 @@ def add_constraints(problem: Problem, constraints: Any, *, base: Path | None = N
     """The problem with further constraints, given as objects or as `{use: …}`; `on` in a mapping names a block."""
     if constraints is None or (isinstance(constraints, Sequence) and not constraints):
         return problem
-    if not isinstance(problem, Composite):
-        raise InputError(f"constraints: a problem of family '{problem.family}' brings its own; set them there")
     if isinstance(constraints, Mapping) and "use" not in constraints:
-        items = [(name, one) for name, one in constraints.items()]
+        specs: list[tuple[str | None, Any]] = list(constraints.items())
     else:
-        items = [(None, one) for one in _as_list(constraints)]
-    named: dict[str, Constraint] = {}
-    places: dict[str, str] = {}
-    for name, spec in items:
+        specs = [(None, one) for one in _as_list(constraints)]
+    sets = []
+    for name, spec in specs:
         block = spec.get("on") if isinstance(spec, Mapping) else None
         if isinstance(spec, Mapping):
             spec = {key: value for key, value in spec.items() if key != "on"}
-        one = build(spec, "constraint", base=base).instance
-        key = name or free_name(type(one).__name__.lower(), {*named, *(term.name for term in problem.terms)})
-        named[key] = one
-        if block is not None:
-            places[key] = block
-    return problem.with_constraints(named, on=places)
+        sets.append((name, build(spec, "constraint", base=base).instance, block))
+    return place_constraints(problem, sets)
+
+
+def place_constraints(problem: Problem, sets: Sequence[tuple[str | None, Constraint, str | None]]) -> Problem:
+    """The problem with further sets, each with a name (its class's without one) and the block that it is on, if any."""
+    if not sets:
+        return problem
+    if not hasattr(problem, "with_constraints"):
+        raise InputError(f"constraints: a problem of family '{problem.family}' brings its own; set them there")
+    named: dict[str, Constraint] = {}
+    taken = [term.name for term in problem.terms]
+    for name, one, _ in sets:
+        named[name or free_name(type(one).__name__.lower(), {*named, *taken})] = one
+    places = {name: block for name, (_, _, block) in zip(named, sets, strict=True) if block is not None}
+    placed: Problem = problem.with_constraints(named, on=places)
+    return placed
 
 
 def as_rule(stopping: Any) -> StoppingRule | None:
@@ -97,7 +106,8 @@ def as_rule(stopping: Any) -> StoppingRule | None:
         return parse(stopping, resolve=rule_class) if stopping.strip() else None
     if isinstance(stopping, Mapping | list):
         return from_mapping(stopping, resolve=rule_class)
-    raise InputError(f"stopping: expected text, a mapping or a rule, got {type(stopping).__name__}")
+    hint = "; a function of your own that says when to stop goes into callback=" if callable(stopping) else ""
+    raise InputError(f"stopping: expected text, a mapping or a rule, got {type(stopping).__name__}{hint}")
 
 
 def rule_class(name: str) -> type[StoppingRule]:
@@ -125,7 +135,10 @@ def _as_box(bounds: Any) -> Box | None:
         except TypeError:
             pairs = [()]
         if any(len(pair) != 2 for pair in pairs):
-            raise InputError(f"bounds: expected a sequence of (lower, upper) pairs, got {bounds!r}")
+            raise InputError(
+                f"bounds: expected a sequence of (lower, upper) pairs, got {bounds!r}; give one pair for each entry "
+                "of x, or constraints=[Box(lower=…, upper=…)]"
+            )
         lower = [-np.inf if low is None else low for low, _ in pairs]
         upper = [np.inf if high is None else high for _, high in pairs]
     low, high = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)

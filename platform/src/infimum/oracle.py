@@ -26,10 +26,12 @@ class Oracle:
     wants: ClassVar[tuple[str, ...]] = ()
     """Capabilities that the part uses when the function offers them (`values` for batches)."""
     metrics: ClassVar[Mapping[str, Callable[[Any], Any]]] = {}
-    """Numbers that a part knows of its last call: name to `get(part) -> float or None`. Rules and the trace ask for them
-    by name; where several parts supply one, the largest counts. A getter must not change the part."""
+    """Numbers that a part knows of its last call: name to `get(part) -> float or None`. Rules and the trace ask for
+    them by name; where several parts supply one, the largest counts. A getter must not change the part."""
     exactness: Exactness = Exactness.approximate
     resume: ClassVar[Resume] = "exact"
+    preference: ClassVar[int] = 0
+    """Among equally exact oracles that fit, the larger one comes first under `oracles: auto`."""
 
     def refuses(self, function: Any) -> str | None:
         """A reason why this oracle cannot serve `function` although it has what is needed, or None."""
@@ -49,8 +51,8 @@ class Oracle:
         -------
         object
             With a method for each of `supplies`. If it holds mutable state, that stands behind `state_dict()` and
-            `load_state_dict(state)` as a tree of dict / list / scalar / str / array / generator. It may carry facts
-            (`lipschitz`, …).
+            `load_state_dict(state)` as a tree of dict / list / scalar / str / array / generator. It may carry a fact
+            of its own, `lipschitz`; the other facts stay those of the function.
         """
         raise NotImplementedError
 

@@ -43,8 +43,8 @@ def path(problem_factory: Callable[[Any], Any], values: Iterable[Any], x0: Any =
 
     Notes
     -----
-    Each start is the best point of the last result that did not fail, diverge or turn non-finite. Only the point is
-    handed on, no other state of the solver.
+    Each start is the solution, or without convergence the best point, of the last result that did not fail, diverge or
+    turn non-finite. Only the point is handed on, no other state of the solver.
 
     Examples
     --------

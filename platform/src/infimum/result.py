@@ -5,9 +5,8 @@ from __future__ import annotations
 import html
 import platform
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from infimum.run.stop import dump_reasons, load_reasons
 from infimum.status import Status
 from infimum.stopping.base import Reason
 from infimum.trace import Trace, number, scalars
+from infimum.versions import version_of
 
 if TYPE_CHECKING:
     from infimum.run.run import Run
@@ -44,6 +44,8 @@ class Result:
         The objective at `tail_x`.
     value, best_value : float or None
         The objective at `x` and at `best_x`.
+    best_iteration : int or None
+        When `best_x` was seen.
     violation : float or None
         Largest violation of the constraints at `x`; None without constraints.
     status : Status
@@ -209,29 +211,8 @@ class Result:
             raise InputError(f"{Path(folder) / _FILE}.json holds no result of this version ({error})") from None
 
 
-_PLAIN = (
-    "x",
-    "best_x",
-    "value",
-    "best_value",
-    "violation",
-    "message",
-    "iterations",
-    "elapsed",
-    "evaluations",
-    "calls",
-    "monitored",
-    "exactness",
-    "metrics",
-    "plan",
-    "details",
-    "seed",
-    "versions",
-    "best_iteration",
-    "tail_x",
-    "tail_value",
-    "notes",
-)
+_PLAIN = tuple(one.name for one in fields(Result) if one.name not in ("status", "fired", "trace", "error", "dump"))
+"""What is saved as it stands."""
 
 
 def make_result(run: Run) -> Result:
@@ -283,13 +264,8 @@ def versions(*modules: str) -> dict[str, str]:
     return {"python": platform.python_version()} | {name: one for name, one in found.items() if one is not None}
 
 
-@cache
-def _version(name: str) -> str | None:
-    """Kept for the process: reading a distribution's metadata takes longer than many a run."""
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return None
+_version = cache(version_of)
+"""Kept for the process: reading a distribution's metadata takes longer than many a run."""
 
 
 def _counts(table: Mapping[str, Mapping[str, int]]) -> str:

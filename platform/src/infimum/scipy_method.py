@@ -17,9 +17,9 @@ from infimum.functions.base import Function
 from infimum.inputs import as_rule
 from infimum.plan.plan import Plan
 from infimum.result import Result
-from infimum.run.defaults import DEFAULT_TOLERANCE
+from infimum.run.defaults import optimality
 from infimum.stopping.base import Progress, StoppingRule
-from infimum.stopping.rules import GradNorm, MaxCalls, MaxIter, MaxTime, RelChange, Residual
+from infimum.stopping.rules import MaxCalls, MaxIter, MaxTime, RelChange
 
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
@@ -165,9 +165,9 @@ class _Call:
 
 def _tolerance(tol: float | None, metrics: Mapping[str, Any]) -> list[StoppingRule]:
     """What `tol` means for this solver: of its own optimality measure, where it has one here."""
-    for name, kind in (("grad_norm", GradNorm), ("residual", Residual)):
-        if name in metrics:
-            return [kind(DEFAULT_TOLERANCE if tol is None else tol)]
+    own = optimality(metrics) if tol is None else optimality(metrics, tol)
+    if own is not None:
+        return [own]
     return [] if tol is None else [RelChange(tol)]
 
 

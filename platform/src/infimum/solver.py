@@ -134,9 +134,25 @@ class Solver:
         """One iteration: a new state from the old one and the parts, which it must not keep in itself."""
         raise NotImplementedError
 
+    def advance(self, parts: Any, state: Any, steps: int) -> Any:
+        """The state after `steps` iterations, at least one.
+
+        Override it where many iterations at once cost less than one by one (a compiled loop, a device). The host
+        calls it in place of `step` when a run checks every `check_every > 1` iterations; it must give the same bits
+        as that many calls of `step`, and Ctrl-C waits for its end.
+        """
+        for _ in range(steps):
+            state = self.step(parts, state)
+        return state
+
     def drive(self, parts: Any, start: Any, rng: np.random.Generator, monitor: Ticker) -> Any:
         """For a loop that the solver does not own: run it, feed `monitor.tick`, stop when that says so."""
         raise NotImplementedError
+
+    @property
+    def advances(self) -> bool:
+        """Whether this solver brings its own way of taking many steps at once."""
+        return type(self).advance is not Solver.advance
 
     @property
     def drives(self) -> bool:
@@ -145,7 +161,7 @@ class Solver:
 
     def solution(self, state: Any) -> Any:
         """What the solver reports of a state. Says in its docstring which iterate that is."""
-        return state["x"] if isinstance(state, dict) else state.x
+        return state["x"] if self.State is None else state.x
 
     def dump(self, state: Any) -> Any:
         """The state as a tree of dict / list / scalar / str / array / generator."""

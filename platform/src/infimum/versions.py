@@ -15,9 +15,13 @@ def show_versions() -> dict[str, str]:
     """
     out = {"python": platform.python_version(), "system": platform.system()}
     plugins = sorted({entry.dist.name for entry in metadata.entry_points(group="infimum") if entry.dist is not None})
-    for name in ("infimum", *plugins, *_LIBRARIES):
-        try:
-            out[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return out
+    found = {name: version_of(name) for name in ("infimum", *plugins, *_LIBRARIES)}
+    return out | {name: one for name, one in found.items() if one is not None}
+
+
+def version_of(distribution: str) -> str | None:
+    """The installed version of a distribution, or None."""
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None

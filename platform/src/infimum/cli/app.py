@@ -26,8 +26,11 @@ app = typer.Typer(
 File = Annotated[str, typer.Argument(metavar="FILE", help="A run file (YAML).", show_default=False)]
 Overrides = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[KEY=VALUE]...", help="Values on top of the file's: solver.step=1e-3 constraints.0.lower=1",
-                   show_default=False),
+    typer.Argument(
+        metavar="[KEY=VALUE]...",
+        help="Values on top of the file's: solver.step=1e-3 constraints.0.lower=1",
+        show_default=False,
+    ),
 ]
 NoPython = Annotated[bool, typer.Option("--no-python", help="Refuse 'python:module:attribute'.")]
 Json = Annotated[bool, typer.Option("--json", help="Write JSON.")]
@@ -36,7 +39,7 @@ Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Same as seed=N.
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from infimum.cli.doctor import version_of
+        from infimum.versions import version_of
 
         typer.echo(f"infimum {version_of('infimum') or '(not installed)'}")
         raise typer.Exit
@@ -69,8 +72,8 @@ def run(
     overrides: Overrides = None,
     seed: Seed = None,
     output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="DIR", help="Save here instead of runs/NAME/TIME.",
-                                 show_default=False)
+        str | None,
+        typer.Option("--output", "-o", metavar="DIR", help="Save here instead of runs/NAME/TIME.", show_default=False),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
     json: Json = False,
@@ -136,8 +139,12 @@ def show(
 @app.command("list")
 @guarded
 def list_(
-    kind: Annotated[str | None, typer.Argument(metavar="[KIND]", help="solver, oracle, problem, …", show_default=False)]
-    = None,
+    kind: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[KIND]", help="solver, oracle, problem, constraint, stopping_rule, …", show_default=False
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """List installed components, of one kind or of all."""

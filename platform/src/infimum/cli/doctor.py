@@ -12,6 +12,7 @@ from packaging.requirements import Requirement
 from infimum.cli.installed import plugin_data
 from infimum.cli.output import as_json, say, table
 from infimum.plugins.registry import get_registry
+from infimum.versions import version_of
 
 _OPTIONAL = ("torch", "cvxpy", "optuna", "scikit-learn", "matplotlib", "plotly", "joblib")
 _OLDEST = (3, 11)
@@ -27,27 +28,26 @@ def examine(*, json: bool) -> int:
     if version_of("infimum") is None:
         problems.append("infimum itself is not installed, only on the path: no entry point works; pip install infimum")
     for plugin in registry.plugins:
-        if plugin.status in ("incompatible", "failed", "shadowed"):
+        if plugin.broken:
             problems.append(f"plugin {plugin.name} is {plugin.status}: {' '.join(plugin.reason.split())}")
     hints = [f"plugin {one.name}: {' '.join(text.split())}" for one in registry.plugins for text in one.warnings]
     hints += registry.warnings
     if json:
-        as_json({
-            "python": platform.python_version(), "executable": sys.executable, "platform": platform.platform(),
-            "infimum": version_of("infimum"), "libraries": libraries, "problems": problems, "hints": hints,
-            "plugins": [plugin_data(one) for one in registry.plugins],
-        })
+        as_json(
+            {
+                "python": platform.python_version(),
+                "executable": sys.executable,
+                "platform": platform.platform(),
+                "infimum": version_of("infimum"),
+                "libraries": libraries,
+                "problems": problems,
+                "hints": hints,
+                "plugins": [plugin_data(one) for one in registry.plugins],
+            }
+        )
     else:
         _print(libraries, registry.plugins, problems, hints)
     return 1 if problems else 0
-
-
-def version_of(distribution: str) -> str | None:
-    """The installed version, or None."""
-    try:
-        return importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
-        return None
 
 
 def _libraries() -> list[dict[str, Any]]:
@@ -63,8 +63,9 @@ def _libraries() -> list[dict[str, Any]]:
             problem = f"{requirement.name} is not installed: pip install '{text}'"
         elif not requirement.specifier.contains(found, prereleases=True):
             problem = f"{requirement.name} {found} does not meet {requirement.specifier}: pip install '{text}'"
-        rows.append({"name": requirement.name, "version": found, "range": str(requirement.specifier),
-                     "problem": problem})
+        rows.append(
+            {"name": requirement.name, "version": found, "range": str(requirement.specifier), "problem": problem}
+        )
     rows.sort(key=lambda one: str(one["name"]))
     rows += [{"name": name, "version": version_of(name), "range": "optional", "problem": ""} for name in _OPTIONAL]
     return rows

@@ -9,6 +9,7 @@ from infimum.cli.installed import list_components, plugin_data
 from infimum.cli.output import as_json, say, table
 from infimum.errors import InfimumError, UnknownNameError
 from infimum.plugins.options import describe_options
+from infimum.plugins.records import words
 from infimum.plugins.registry import Component, get_registry
 
 
@@ -46,8 +47,13 @@ def component_data(component: Component) -> dict[str, Any]:
         "target": component.target,
         "doc": _prose(target),
         "options": [
-            {"name": one.name, "type": one.type, "required": one.required,
-             "default": None if one.required else repr(one.default), "doc": one.doc}
+            {
+                "name": one.name,
+                "type": one.type,
+                "required": one.required,
+                "default": None if one.required else repr(one.default),
+                "doc": one.doc,
+            }
             for one in describe_options(target)
         ],
         **_contract(component.kind, target),
@@ -69,11 +75,21 @@ def _prose(target: Any) -> str:
 def _contract(kind: str, target: Any) -> dict[str, Any]:
     """What the component asks for and gives, by its kind; plain attributes, so that no problem is loaded."""
     if kind == "solver":
-        return {"families": list(target.families), "metrics": list(target.metrics), "slots": _slots(target),
-                "resume": target.resume, "stops": target.stops}
+        return {
+            "families": list(target.families),
+            "metrics": list(target.metrics),
+            "slots": _slots(target),
+            "resume": target.resume,
+            "stops": target.stops,
+        }
     if kind == "oracle":
-        return {"needs": list(target.needs), "supplies": list(target.supplies), "uses": list(target.wants),
-                "exactness": str(_plain_default(target, "exactness")), "resume": target.resume}
+        return {
+            "needs": list(target.needs),
+            "supplies": list(target.supplies),
+            "uses": list(target.wants),
+            "exactness": str(_plain_default(target, "exactness")),
+            "resume": target.resume,
+        }
     if kind == "constraint" and hasattr(target, "provides"):
         return {"provides": list(target.provides)}
     if kind == "stopping_rule" and hasattr(target, "needs"):
@@ -94,9 +110,12 @@ def _slots(target: Any) -> list[dict[str, Any]] | str:
         return "depend on options"
     return [
         {
-            "name": slot.name, "needs": list(slot.needs), "wants": list(slot.wants),
+            "name": slot.name,
+            "needs": list(slot.needs),
+            "wants": list(slot.wants),
             "terms": f"{slot.at_least} to {'any number' if slot.at_most is None else slot.at_most}",
-            "maps": slot.takes_map, "accepts": str(slot.accepts),
+            "maps": slot.takes_map,
+            "accepts": str(slot.accepts),
         }
         for slot in slots
     ]
@@ -104,7 +123,7 @@ def _slots(target: Any) -> list[dict[str, Any]] | str:
 
 def _component(data: dict[str, Any]) -> None:
     label = f", {data['label']}" if data["label"] else ""
-    say(f"{data['name']} ({data['kind'].replace('_', ' ')}{label}) of {data['distribution'] or data['plugin']}")
+    say(f"{data['name']} ({words(data['kind'])}{label}) of {data['distribution'] or data['plugin']}")
     say(f"target: {data['target']}")
     say()
     say(data["doc"] or data["summary"] or "no description")
@@ -127,8 +146,21 @@ def _component(data: dict[str, Any]) -> None:
     elif slots:
         say(f"slots: {slots}")
     lines = [
-        (name, data[name]) for name in ("families", "metrics", "needs", "supplies", "uses", "exactness", "provides",
-                                        "reads", "gives", "resume", "stops") if data.get(name)
+        (name, data[name])
+        for name in (
+            "families",
+            "metrics",
+            "needs",
+            "supplies",
+            "uses",
+            "exactness",
+            "provides",
+            "reads",
+            "gives",
+            "resume",
+            "stops",
+        )
+        if data.get(name)
     ]
     if lines:
         say()

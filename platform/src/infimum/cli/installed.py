@@ -7,7 +7,7 @@ from typing import Any
 
 from infimum.cli.output import as_json, say, table
 from infimum.errors import UnknownNameError, did_you_mean
-from infimum.plugins.records import Component, PluginRecord
+from infimum.plugins.records import Component, PluginRecord, words
 from infimum.plugins.registry import get_registry
 
 _KINDS = ("problem", "oracle", "constraint", "solver", "stopping_rule", "schedule")
@@ -21,13 +21,13 @@ def list_components(kind: str | None, *, json: bool, plugin: str | None = None) 
     wanted = known if kind is None else [_kind(kind, known)]
     found = [one for name in wanted for one in registry.components(name) if plugin in (None, one.plugin)]
     if json:
-        as_json([_component(one) for one in found])
+        as_json([asdict(one) for one in found])
         return
     if not found:
-        say(f"no {wanted[0].replace('_', ' ') if kind else 'component'} is installed")
+        say(f"no {words(wanted[0]) if kind else 'component'} is installed")
         return
-    table([(one.kind.replace("_", " "), one.name, _line(one)) for one in found], ("kind", "name", "summary"))
-    aside = [one for one in registry.plugins if one.status in ("incompatible", "failed", "shadowed")]
+    table([(words(one.kind), one.name, _line(one)) for one in found], ("kind", "name", "summary"))
+    aside = [one for one in registry.plugins if one.broken]
     if aside and plugin is None:
         say()
         say(f"set aside: {', '.join(f'{one.name} ({one.status})' for one in aside)}; see: infimum plugins")
@@ -66,10 +66,6 @@ def plugin_data(record: PluginRecord) -> dict[str, Any]:
         "warnings": list(record.warnings),
         "components": [one.name for one in record.components],
     }
-
-
-def _component(one: Component) -> dict[str, Any]:
-    return asdict(one)
 
 
 def _line(one: Component) -> str:

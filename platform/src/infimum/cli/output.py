@@ -16,8 +16,10 @@ def say(text: str = "") -> None:
 
 def table(rows: Iterable[Sequence[str]], head: Sequence[str], indent: str = "") -> None:
     """Rows in aligned columns under upper-case headings; the last column is as long as it is."""
-    lines = [[heading.upper() for heading in head], *[["" if cell is None else str(cell) for cell in row]
-                                                      for row in rows]]
+    lines = [
+        [heading.upper() for heading in head],
+        *[["" if cell is None else str(cell) for cell in row] for row in rows],
+    ]
     widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
     for line in lines:
         cells = [cell.ljust(width) for cell, width in zip(line, widths, strict=True)]

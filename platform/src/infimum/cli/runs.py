@@ -15,6 +15,7 @@ import typer
 from infimum.cli import guard
 from infimum.cli.output import as_json, say, table
 from infimum.errors import InfimumError, InputError
+from infimum.run.stop import dump_reasons
 from infimum.runfile import RunFile, RunFileError
 from infimum.runfile.tree import Path as ValuePath
 from infimum.runfile.tree import path_text
@@ -88,14 +89,28 @@ def _made(folder: Path, *, exist_ok: bool) -> Path:
 
 
 def _result_data(result: Any, name: str, folder: Path) -> dict[str, Any]:
-    plain = ("value", "best_value", "violation", "success", "message", "iterations", "elapsed", "evaluations", "calls",
-             "monitored", "exactness", "metrics", "seed", "notes", "versions")
+    plain = (
+        "value",
+        "best_value",
+        "violation",
+        "success",
+        "message",
+        "iterations",
+        "elapsed",
+        "evaluations",
+        "calls",
+        "monitored",
+        "exactness",
+        "metrics",
+        "seed",
+        "notes",
+        "versions",
+    )
     return {
         "name": name,
         "status": str(result.status),
         **{key: _finite(getattr(result, key)) for key in plain},
-        "fired": [{"rule": one.rule, "status": str(one.status), "message": one.message,
-                   "values": _finite(dict(one.values))} for one in result.fired],
+        "fired": _finite(dump_reasons(result.fired)),
         "folder": str(folder),
     }
 
@@ -104,6 +119,8 @@ def _finite(value: Any) -> Any:
     """JSON has no inf and no NaN."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
+    if isinstance(value, list):
+        return [_finite(one) for one in value]
     return {key: _finite(one) for key, one in value.items()} if isinstance(value, dict) else value
 
 
@@ -119,7 +136,7 @@ def check_file(file: str, overrides: list[str], *, json: bool, python: bool) -> 
     if json:
         as_json({"file": file, "ok": True, "issues": [], "plan": run.plan.to_dict(), "notes": list(run.notes)})
     else:
-        say(f"{file}: no mistakes")
+        say(f"{file}: no mistakes in the file")
         say(run.describe())
     return guard.OK
 

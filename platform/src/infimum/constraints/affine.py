@@ -13,7 +13,9 @@ from infimum.errors import InputError
 from infimum.functions.factor import Solve
 
 CONSISTENT = 1e-8
-"""Share of ||b|| by which the nearest A x may miss b."""
+"""Share of ||b|| by which the nearest A x may miss b, in float64."""
+ROUNDED = 100.0
+"""The same in rounding units of the data: dependent rows of float32 agree no better."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -128,7 +130,7 @@ def _orthonormal(A: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     rank = int(np.count_nonzero(singular > max(A.shape) * np.finfo(A.dtype).eps * singular[0]))
     left, image = left[:, :rank], left[:, :rank].T @ b
     miss = b - left @ image
-    if norm(miss) > CONSISTENT * norm(b):
+    if norm(miss) > max(CONSISTENT, ROUNDED * float(np.finfo(A.dtype).eps)) * norm(b):
         worst = int(np.argmax(np.abs(miss)))
         raise InputError(
             f"no x solves A x = b: A is {A.shape} of rank {rank}, and the nearest A x misses b by {norm(miss):.3g}, "

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import copy as _copy
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from infimum.arrays import Array, describe, is_complex, like, norm
+from infimum.arrays import Array, describe, is_complex, norm
 from infimum.errors import InputError
+from infimum.functions.fit import fitted
 
 
 class Constraint:
@@ -49,19 +49,7 @@ class Constraint:
 
     def to(self, x: Array) -> Constraint:
         """This set with its data in the namespace, dtype and device of `x`."""
-        changed: dict[str, Any] = {}
-        for name in self.data:
-            old = getattr(self, name)
-            if old is None or isinstance(old, int | float):
-                continue
-            new = like(old, x)
-            if new is not old:
-                changed[name] = new
-        if not changed:
-            return self
-        twin = _copy.copy(self)
-        twin.__dict__.update(changed)
-        return twin
+        return fitted(self, self.data, x)
 
 
 class ConvexSet(Constraint):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from infimum.arrays import Array, clip, is_array, to_numpy
+from infimum.arrays import Array, clip, entry, is_array, to_numpy
 from infimum.constraints.base import ConvexSet
 from infimum.errors import InputError
 
@@ -98,7 +98,7 @@ def bound(given: Any, name: str, owner: str) -> Any:
         raise InputError(f"{name} of {owner} is empty: its shape is {host.shape}")
     wrong = np.isnan(host) | (host == (np.inf if name == "lower" else -np.inf))
     if wrong.any():
-        index, where = _first(wrong)
+        index, where = entry(np.argmax(wrong), wrong.shape)
         expected = "a number or -inf" if name == "lower" else "a number or inf"
         raise InputError(f"{name} of {owner}{where} is {host[index]}; expected {expected}")
     if host.ndim == 0:
@@ -115,18 +115,12 @@ def check_order(lower: Any, upper: Any, owner: str) -> None:
         raise InputError(f"lower of {owner} is {low.shape}, upper is {high.shape}; shapes must agree")
     crossed = np.asarray(low > high)
     if crossed.any():
-        index, where = _first(crossed)
+        index, where = entry(np.argmax(crossed), crossed.shape)
         shown = [float(np.broadcast_to(one, crossed.shape)[index]) for one in (low, high)]
         raise InputError(
             f"the bounds of {owner} cross: lower{where} = {shown[0]:g} > upper{where} = {shown[1]:g}; "
             "expected lower <= upper"
         )
-
-
-def _first(mask: np.ndarray) -> tuple[tuple[int, ...], str]:
-    """The first true index, and as text behind a name."""
-    index = tuple(int(i) for i in np.unravel_index(int(np.argmax(mask)), mask.shape))
-    return index, f"[{', '.join(map(str, index))}]" if index else ""
 
 
 @dataclass(frozen=True)

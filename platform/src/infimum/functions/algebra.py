@@ -1,4 +1,4 @@
-"""The algebra of functions: sum, scaling, translation, composition with a linear map.
+"""The algebra of functions: sum, scaling and translation, and what the operators of a function make of them.
 
 Each class finds its capabilities when it is made, from what its parts offer; `how` says by which exact rule.
 """
@@ -12,37 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from infimum.arrays import Array, as_data, namespace
+from infimum.arrays import Array, as_data, inner, zeros_like
 from infimum.errors import InputError
 from infimum.functions.base import Function, Zero
+from infimum.functions.derived import ADDITIVE, Composed, Derived
 from infimum.functions.linear import Linear
 from infimum.functions.maps import BlockMap, Map, Product, ScaledIdentity
 from infimum.functions.penalties import SquaredL2
 
-SMOOTH = frozenset({"value", "values", "gradient", "value_and_gradient", "hvp", "subgradient"})
-"""Capabilities that add up, scale by any number > 0 and follow the chain rule."""
-
-
-class Derived(Function):
-    """Base of the algebra: a function made from others."""
-
-    _offers: frozenset[str]
-    _how: dict[str, str]
-
-    @property
-    def capabilities(self) -> frozenset[str]:
-        return self._offers
-
-    @property
-    def how(self) -> dict[str, str]:
-        return self._how
-
-    def _keep(self, function: Function, offers: frozenset[str], how: dict[str, str]) -> None:
-        """Set the facts that a change of the argument or a positive factor leaves as they are."""
-        self._offers = offers
-        self._how = {name: rule for name, rule in {**function.how, **how}.items() if name in offers}
-        self.convex, self.strongly_convex = function.convex, function.strongly_convex
-        self.extended, self.shape, self.shape_source = function.extended, function.shape, function.shape_source
+SQUARES = frozenset({"residual", "jacobian", "jvp", "vjp", "linear_system"})
+"""Capabilities of `1/2 ||r(x)||^2` that a factor > 0 and a translation keep."""
 
 
 class Sum(Derived):
@@ -58,7 +37,7 @@ class Sum(Derived):
         if not flat:
             raise InputError("a sum needs at least one function")
         self.functions: tuple[Function, ...] = tuple(flat)
-        self._offers = frozenset.intersection(*(f.capabilities for f in flat)) & (SMOOTH | {"hessian"})
+        self._offers = frozenset.intersection(*(f.capabilities for f in flat)) & ADDITIVE
         self._how = dict.fromkeys(self._offers, "sum")
         self._perturbed = _perturbation(self.functions)
         if self._perturbed is not None:
@@ -107,6 +86,13 @@ class Sum(Derived):
     def hvp(self, x: Array, v: Array) -> Array:
         return self._total("hvp", x, v)
 
+    def sample_gradient(self, x: Array, rng: Any) -> Array:
+        return self._total("sample_gradient", x, rng)
+
+    def coefficients(self, x: Array) -> tuple[Array, float]:
+        pairs = [f.coefficients(x) for f in self.functions]
+        return sum(c for c, _ in pairs), sum(r for _, r in pairs)
+
     def value_and_gradient(self, x: Array) -> tuple[float, Array]:
         first, *rest = self.functions
         value, gradient = first.value_and_gradient(x)
@@ -136,11 +122,15 @@ class Sum(Derived):
 
 
 class Scaled(Derived):
-    """`x -> c f(x)`. For c > 0 the prox stays: prox of c f with step t is the prox of f with step c t."""
+    """`x -> c f(x)`. For c > 0 the prox stays: prox of c f with step t is the prox of f with step c t.
+
+    A function `1/2 ||r(x)||^2` stays one too, with residual `sqrt(c) r`.
+    """
 
     def __init__(self, function: Function, scale: float) -> None:
         self.function, self.scale = function, scale
-        kept = (SMOOTH if scale > 0 else SMOOTH - {"subgradient"}) | {"hessian"}
+        self._root = math.sqrt(max(scale, 0.0))
+        kept = ADDITIVE | SQUARES if scale > 0 else ADDITIVE - {"subgradient"}
         proximal = function.capabilities & {"prox", "prox_conjugate"} if scale > 0 else frozenset()
         self._keep(function, (function.capabilities & kept) | proximal, dict.fromkeys(proximal, "scaling"))
         self.convex = function.convex if scale > 0 else None
@@ -173,6 +163,29 @@ class Scaled(Derived):
     def hvp(self, x: Array, v: Array) -> Array:
         return self.scale * self.function.hvp(x, v)
 
+    def sample_gradient(self, x: Array, rng: Any) -> Array:
+        return self.scale * self.function.sample_gradient(x, rng)
+
+    def coefficients(self, x: Array) -> tuple[Array, float]:
+        c, r = self.function.coefficients(x)
+        return self.scale * c, self.scale * r
+
+    def residual(self, x: Array) -> Array:
+        return self._root * self.function.residual(x)
+
+    def jacobian(self, x: Array) -> Any:
+        return self._root * self.function.jacobian(x)
+
+    def jvp(self, x: Array, v: Array) -> Array:
+        return self._root * self.function.jvp(x, v)
+
+    def vjp(self, x: Array, u: Array) -> Array:
+        return self._root * self.function.vjp(x, u)
+
+    def linear_system(self, x: Array) -> tuple[Any, Array]:
+        A, b = self.function.linear_system(x)
+        return self._root * A, self._root * b
+
     def prox(self, v: Array, t: float) -> Array:
         return self.function.prox(v, self.scale * t)
 
@@ -199,7 +212,7 @@ class Translated(Derived):
     def __init__(self, function: Function, b: Array | float) -> None:
         self.function, self.b = function, b
         proximal = function.capabilities & {"prox", "prox_conjugate"}
-        offers = (function.capabilities & (SMOOTH | {"hessian"})) | proximal
+        offers = (function.capabilities & (ADDITIVE | SQUARES)) | proximal
         self._keep(function, offers, dict.fromkeys(proximal, "translation"))
         if self.shape is None and not isinstance(b, float):
             self.shape, self.shape_source = tuple(b.shape), f"the translation is {tuple(b.shape)}"
@@ -229,6 +242,34 @@ class Translated(Derived):
     def hvp(self, x: Array, v: Array) -> Array:
         return self.function.hvp(x - self.b, v)
 
+    def sample_gradient(self, x: Array, rng: Any) -> Array:
+        return self.function.sample_gradient(x - self.b, rng)
+
+    def coefficients(self, x: Array) -> tuple[Array, float]:
+        c, r = self.function.coefficients(x)
+        return c, r - inner(c, self._shift(x))
+
+    def residual(self, x: Array) -> Array:
+        return self.function.residual(x - self.b)
+
+    def jacobian(self, x: Array) -> Any:
+        return self.function.jacobian(x - self.b)
+
+    def jvp(self, x: Array, v: Array) -> Array:
+        return self.function.jvp(x - self.b, v)
+
+    def vjp(self, x: Array, u: Array) -> Array:
+        return self.function.vjp(x - self.b, u)
+
+    def linear_system(self, x: Array) -> tuple[Any, Array]:
+        """`A (x - b) - y` is `A x - (y + A b)`."""
+        A, y = self.function.linear_system(x)
+        return A, y + A @ self._shift(x).reshape(-1)
+
+    def _shift(self, x: Array) -> Array:
+        """The translation as an array like x."""
+        return zeros_like(x) + self.b
+
     def prox(self, v: Array, t: float) -> Array:
         return self.b + self.function.prox(v - self.b, t)
 
@@ -247,74 +288,6 @@ class Translated(Derived):
 
     def __repr__(self) -> str:
         return f"{self.function!r} translated"
-
-
-class Composed(Derived):
-    """`x -> f(A x)`. Smooth capabilities follow by the chain rule, prox only where `A A^T = c I`."""
-
-    def __init__(self, function: Function, map_: Map) -> None:
-        self.function, self.map = function, map_
-        offers = function.capabilities & SMOOTH
-        how = {name: "chain rule" for name in offers if "gradient" in name or name == "hvp"}
-        self._tight = map_.tight if "prox" in function.capabilities else None
-        if self._tight is not None:
-            offers |= {"prox"}
-            how["prox"] = "semi-orthogonal map"
-        self._keep(function, offers, how)
-        self.strongly_convex = 0.0
-        self.shape, self.shape_source = None, ""
-        if map_.shape is not None:
-            self.shape, self.shape_source = (map_.shape[1],), f"the linear map is {map_.shape}"
-            if function.shape is not None and function.shape[:1] != map_.shape[:1]:
-                source = function.shape_source or f"{function!r} takes x of shape {function.shape}"
-                raise InputError(f"the linear map is {map_.shape}, {source}; expected {function.shape[0]} rows")
-
-    @property
-    def lipschitz(self) -> float | None:  # type: ignore[override]
-        constant = self.function.lipschitz
-        return None if constant is None else constant * self.map.norm**2
-
-    def value(self, x: Array) -> float:
-        return self.function.value(self.map.forward(x))
-
-    def values(self, X: Array) -> Array:
-        return self.function.values(self.map.rows(X))
-
-    def gradient(self, x: Array) -> Array:
-        return self.map.adjoint(self.function.gradient(self.map.forward(x)))
-
-    def subgradient(self, x: Array) -> Array:
-        return self.map.adjoint(self.function.subgradient(self.map.forward(x)))
-
-    def value_and_gradient(self, x: Array) -> tuple[float, Array]:
-        value, gradient = self.function.value_and_gradient(self.map.forward(x))
-        return value, self.map.adjoint(gradient)
-
-    def hvp(self, x: Array, v: Array) -> Array:
-        return self.map.adjoint(self.function.hvp(self.map.forward(x), self.map.forward(v)))
-
-    def prox(self, v: Array, t: float) -> Array:
-        """`v + A^T (prox_f(A v, c t) - A v) / c`, for `A A^T = c I`."""
-        c = self._tight
-        if c is None:
-            raise InputError(f"{self!r} has no closed-form prox: A A^T is not known to be a multiple of the identity")
-        image = self.map.forward(v)
-        return v + self.map.adjoint(self.function.prox(image, c * t) - image) / c
-
-    def check(self, x: Array) -> None:
-        self.map.check(x)
-        if self.map.shape is None:
-            self.function.check(self.map.to(x).forward(x))
-        else:
-            image = (self.map.shape[0], *x.shape[1:])
-            self.function.check(namespace(x).zeros(image, dtype=x.dtype))
-
-    def to(self, x: Array) -> Function:
-        return Composed(self.function.to(x), self.map.to(x))
-
-    def __repr__(self) -> str:
-        inside = repr(self.function)
-        return f"({inside}) @ {self.map!r}" if " " in inside else f"{inside} @ {self.map!r}"
 
 
 def _quadratic(function: Function) -> tuple[float, Array | float] | None:

@@ -6,14 +6,14 @@ the callable. Closed forms declare them in the class (`provides`); a user's own 
 
 from __future__ import annotations
 
-import copy as _copy
 from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar
 
-from infimum.arrays import Array, describe, is_complex, like, zeros_like
+from infimum.arrays import Array, describe, is_complex, zeros_like
 from infimum.errors import InputError, did_you_mean
-from infimum.functions.maps import Map, as_map
+from infimum.functions.fit import fitted
+from infimum.functions.maps import as_map
 from infimum.vocabulary import CAPABILITIES
 
 FACTS: dict[str, Any] = {
@@ -78,6 +78,13 @@ class Function:
     hvp: Callable[[Array, Array], Array]
     prox: Callable[[Array, float], Array]
     prox_conjugate: Callable[[Array, float], Array]
+    sample_gradient: Callable[[Array, Any], Array]
+    coefficients: Callable[[Array], tuple[Array, float]]
+    residual: Callable[[Array], Array]
+    jacobian: Callable[[Array], Any]
+    jvp: Callable[[Array, Array], Array]
+    vjp: Callable[[Array, Array], Array]
+    linear_system: Callable[[Array], tuple[Any, Array]]
 
     convex: bool | None = None
     lipschitz: float | None = None
@@ -114,7 +121,7 @@ class Function:
             raise InputError("Function() offers nothing: give at least value=callable")
         numbers: dict[str, float | None] = {"lipschitz": lipschitz, "strongly_convex": strongly_convex}
         for name, number in numbers.items():
-            if number is not None and not 0 <= number < float("inf"):
+            if number is not None and (isinstance(number, str) or not 0 <= number < float("inf")):
                 raise InputError(f"Function(…, {name}={number}): expected a finite number >= 0")
         self._own = own
         for name, f in own.items():
@@ -144,19 +151,7 @@ class Function:
 
     def to(self, x: Array) -> Function:
         """This function with its data in the namespace, dtype and device of `x`; itself if nothing changes."""
-        changed = {}
-        for name in self.data:
-            old = getattr(self, name)
-            if old is None or isinstance(old, float):
-                continue
-            new = old.to(x) if isinstance(old, Map) else like(old, x)
-            if new is not old:
-                changed[name] = new
-        if not changed:
-            return self
-        twin = _copy.copy(self)
-        twin.__dict__.update(changed)
-        return twin
+        return fitted(self, self.data, x)
 
     def translate(self, b: Array) -> Function:
         """`x -> f(x - b)`."""
@@ -210,6 +205,7 @@ class Zero(Function):
 
     provides = (
         *("value", "values", "gradient", "subgradient", "value_and_gradient", "hvp", "prox", "prox_conjugate"),
+        *("sample_gradient", "coefficients"),
         *("violation", "project", "tangent", "step"),
     )
     convex, lipschitz = True, 0.0
@@ -239,6 +235,12 @@ class Zero(Function):
 
     def value_and_gradient(self, x: Array) -> tuple[float, Array]:
         return 0.0, zeros_like(x)
+
+    def sample_gradient(self, x: Array, rng: Any) -> Array:
+        return zeros_like(x)
+
+    def coefficients(self, x: Array) -> tuple[Array, float]:
+        return zeros_like(x), 0.0
 
     def hvp(self, x: Array, v: Array) -> Array:
         return zeros_like(v)

@@ -8,12 +8,14 @@ from typing import Any
 
 from infimum.arrays import Array, copy, describe, is_array, namespace, zeros_like
 from infimum.errors import InputError, UnknownNameError, did_you_mean
-from infimum.functions.algebra import Composed, Derived, Scaled, Sum, Translated
+from infimum.functions.algebra import Scaled, Sum, Translated
 from infimum.functions.base import FACTS, Function, Zero
+from infimum.functions.derived import Composed, Derived
 from infimum.functions.maps import BlockMap, Map, Product
 
 PLACED = frozenset(
     {"value", "values", "gradient", "subgradient", "value_and_gradient", "hvp", "prox", "prox_conjugate"}
+    | {"sample_gradient", "coefficients"}
     | {"violation", "project", "tangent", "step", "bounds"}
 )
 """Capabilities of a function or set of one block that carry over to the packed vector."""
@@ -135,6 +137,16 @@ class Placed(Derived):
 
     def subgradient(self, x: Array) -> Array:
         return self._fill(zeros_like(x), "subgradient", x)
+
+    def sample_gradient(self, x: Array, rng: Any) -> Array:
+        return self._fill(zeros_like(x), "sample_gradient", x, rng)
+
+    def coefficients(self, x: Array) -> tuple[Array, float]:
+        view, out, constant = self.layout.view, zeros_like(x), 0.0
+        for part in self._parts():
+            view(out, part.block)[...], r = part.function.coefficients(view(x, part.block))
+            constant += r
+        return out, constant
 
     def value_and_gradient(self, x: Array) -> tuple[float, Array]:
         view, out, total = self.layout.view, zeros_like(x), None

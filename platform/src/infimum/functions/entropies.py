@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from infimum.arrays import Array, as_data, clip, is_array, namespace, to_numpy
+from infimum.arrays import Array, as_data, clip, entry, is_array, namespace, to_numpy
 from infimum.errors import InputError
 from infimum.functions.base import Function
 
@@ -104,10 +104,9 @@ class KL(Function):
             raise InputError("KL: b is a sparse matrix; expected a dense array")
         host = to_numpy(self.b)
         self.shape, self.shape_source = host.shape, f"b is {host.shape}"
-        index = np.unravel_index(int(np.argmin(host)), host.shape)
+        index, where = entry(np.argmin(host), host.shape)
         if host[index] < 0:
-            where = ", ".join(str(int(i)) for i in index)
-            raise InputError(f"KL: b[{where}] is {host[index]:g}; expected numbers >= 0")
+            raise InputError(f"KL: b{where} is {host[index]:g}; expected numbers >= 0")
 
     def __repr__(self) -> str:
         return f"KL({self.shape_source})"

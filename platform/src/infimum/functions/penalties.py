@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from infimum.arrays import Array, as_data, clip, inner, is_array, namespace, norm, to_numpy, zeros_like
+from infimum.arrays import Array, as_data, clip, entry, inner, is_array, namespace, norm, to_numpy, zeros_like
 from infimum.errors import InputError
 from infimum.functions.base import Function
 
@@ -39,8 +39,8 @@ class L1(Function):
             self.weights = as_data(weights, "weights")
             host = to_numpy(self.weights)
             self.shape, self.shape_source = host.shape, f"weights is {host.shape}"
-            index = np.unravel_index(int(np.argmin(host)), host.shape)
-            lowest, where = float(host[index]), f"[{', '.join(str(int(i)) for i in index)}]"
+            index, where = entry(np.argmin(host), host.shape)
+            lowest = float(host[index])
         if not 0 <= lowest < float("inf"):
             raise InputError(f"L1: weights{where} is {lowest}; expected finite numbers >= 0")
 

@@ -78,6 +78,8 @@ class Part:
         if name in CAPABILITIES or name in getattr(source, "capabilities", ()):
             raise AttributeError(f"this part does not offer '{name}'; name it in the slot's needs or wants")
         value = getattr(source, name, FACTS[name]) if name in FACTS else getattr(source, name)
+        if isinstance(value, np.generic):  # NumPy's numbers would make float32 points float64.
+            value = value.item()
         if isinstance(value, int | float | str | tuple) or value is None:
             self._facts[name] = value
         return value
@@ -125,10 +127,10 @@ class Bound:
         if slot.each:
             # Where the map stands beside f, f itself never sees the packed vector.
             placed = lifted if slot.takes_map else [self._placed(slot, *one) for one in zip(lifted, terms, strict=True)]
-            owners = [f"{slot.name}/{term.name}" for term in terms]
-            return tuple(self._called(slot, part, owner) for part, owner in zip(placed, owners, strict=True))
+            pairs = zip(placed, terms, strict=True)
+            return tuple(self._called(slot, part, f"{slot.name}/{term.name}", term) for part, term in pairs)
         if slot.takes_map:
-            return self._called(slot, lifted[0], slot.name)
+            return self._called(slot, lifted[0], slot.name, *terms)
         whole = plan.assignment.slot_lifts.get(slot.name)
         embedded = [problem.embed(part, term) for part, term in zip(lifted, terms, strict=True)]
         joined = problem.join(terms, embedded)
@@ -137,11 +139,11 @@ class Bound:
             joined = self._lift(joined, frozenset(joined.capabilities), whole, f"{slot.name}/slot:{slot.name}")
             exactness = max(exactness, whole.exactness)
         elif len(terms) == 1 and isinstance(joined, Part):
-            return self._called(slot, joined, slot.name)
+            return self._called(slot, joined, slot.name, *terms)
         names = [n for n in (*slot.needs, *slot.wants) if n in joined.capabilities]
         part = Part({n: getattr(joined, n) for n in names}, joined, exactness=exactness)
         part.native = frozenset(names).intersection(*(one.native for one in lifted)) if whole is None else frozenset()
-        return self._called(slot, part, slot.name)
+        return self._called(slot, part, slot.name, *terms)
 
     def _placed(self, slot: Slot, part: Part, term: Term) -> Part:
         """A part of one block as a part of the packed vector."""
@@ -162,6 +164,8 @@ class Bound:
         calls = {
             name: evaluating(getattr(seen, name), term.name, name, self.counters, extended=extended) for name in offers
         }
+        for name in offers:
+            self.counters.evaluation(term.name, name).label += self._under(slot, term)
         view = Part(calls, seen, on=term.on)
         part = self._lift(view, offers, self.plan.assignment.lifts[term.name], f"{slot.name}/{term.name}")
         part.direct = {name: self.counters.evaluation(term.name, name) for name in self._direct(slot, term)}
@@ -169,6 +173,13 @@ class Bound:
             _add_map(part, problem.embed_map(body.map if seen is not body else ScaledIdentity(), term))
         part.on = term.on
         return part
+
+    def _under(self, slot: Slot, *terms: Term) -> str:
+        """The oracles between these terms and their slot, for messages."""
+        found = self.plan.assignment
+        lifts = [*(found.lifts[term.name] for term in terms), found.slot_lifts.get(slot.name)]
+        names = dict.fromkeys(lift.choice.name for lift in lifts if lift is not None and lift.choice is not None)
+        return f" (under oracle {', '.join(names)})" if names else ""
 
     def _direct(self, slot: Slot, term: Term) -> frozenset[str]:
         """Capabilities with nothing between solver and function: a call of one is an evaluation of the other."""
@@ -208,12 +219,15 @@ class Bound:
         found = [derive(name, offers) for name in dict.fromkeys((*oracle.needs, *oracle.wants))]
         return [one for one in found if one is not None]
 
-    def _called(self, slot: Slot, part: Part, owner: str) -> Part:
-        """The same part with the solver's own calls counted."""
+    def _called(self, slot: Slot, part: Part, owner: str, *terms: Term) -> Part:
+        """The same part, made of `terms`, with the solver's own calls counted."""
         names = [n for n in (*slot.needs, *slot.wants) if part.offers(n)]
+        under = self._under(slot, *terms)
         calls = {}
         for n in names:
             cell = self.counters.call(owner, n, slot.name, same=part.direct.get(n))
+            if n not in part.direct:
+                cell.label += under
             calls[n] = getattr(part, n) if n in part.direct else counting(getattr(part, n), cell)
         out = Part(calls, part, exactness=part.exactness, on=part.on)
         out.native = part.native

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from infimum.exactness import Exactness
-from infimum.functions.algebra import Composed
+from infimum.functions.derived import Composed
 from infimum.oracle import Oracle
 from infimum.plan.derive import RULES, Derivation, barred, derive
 from infimum.problem import Problem, Term
@@ -84,7 +84,8 @@ def _lift_by(offers: frozenset[str], slot: Slot, choice: Choice, body: Any, own:
     oracle = choice.oracle
     lacking = tuple(name for name in oracle.needs if derive(name, offers) is None)
     if lacking:
-        return Missing(lacking, f"offers no {' and no '.join(lacking)}, which oracle {choice.name} needs")
+        why = f"offers no {' and no '.join(lacking)}, which oracle {choice.name} needs"
+        return Missing(lacking, why + _without(offers, slot, choice, barred(body)))
     if (refused := oracle.refuses(body)) is not None:
         return Missing((), f"is refused by oracle {choice.name}: {refused}")
     supplied = frozenset(oracle.supplies)
@@ -107,6 +108,15 @@ def _lift_by(offers: frozenset[str], slot: Slot, choice: Choice, body: Any, own:
     wanted = {name: derive(name, seen) for name in slot.wants if name in supplied or derive(name, seen - supplied)}
     replaced = frozenset(name for name in used if derive(name, offers) is not None)
     return Lift(_those(found, wanted), choice, exactness, own_too, replaced)
+
+
+def _without(offers: frozenset[str], slot: Slot, choice: Choice, never: frozenset[str]) -> str:
+    """A clause for a function that cannot use an oracle, and needs none."""
+    found = [derive(name, offers, never) for name in slot.needs]
+    if any(one is None for one in found):
+        return ""
+    rests = sorted(frozenset().union(*(one.leaves for one in found if one is not None)))
+    return f"; leave {choice.name} out of oracles: its own {' and '.join(rests)} gives {' and '.join(slot.needs)}"
 
 
 def beside(supplied: frozenset[str], offers: frozenset[str]) -> dict[str, Derivation]:
@@ -174,8 +184,10 @@ class Matcher:
         choices: list[Choice | None] = [named] if named is not None else [None, *self.allowed]
         tried = [lift(offers, slot, choice, seen) for choice in choices]
         good = [one for one in tried if isinstance(one, Lift)]
-        return good[:1] if good and good[0].choice is None else good or next(
-            one for one in tried if isinstance(one, Missing)
+        return (
+            good[:1]
+            if good and good[0].choice is None
+            else good or next(one for one in tried if isinstance(one, Missing))
         )
 
     @staticmethod

@@ -145,7 +145,7 @@ def make_plan(
         raise error
     slots, named = tuple(solver.slots()), dict(oracles or {})
     _check_names(problem, slots, named, assign or {}, name)
-    ordered = sorted(allowed, key=lambda one: (one.oracle.exactness, one.name))
+    ordered = sorted(allowed, key=lambda one: (one.oracle.exactness, -one.oracle.preference, one.name))
     matcher = Matcher(problem, slots, named, ordered, assign)
     assignment = matcher.search()
     if assignment is None:
@@ -237,9 +237,7 @@ def _weakest(problem: Problem, solver: Solver, assignment: Assignment) -> Resume
     return max(all_of, key=_RESUME_ORDER.index)
 
 
-def _available(
-    solver: Solver, slots: Sequence[Slot], problem: Problem, assignment: Assignment
-) -> dict[str, Metric]:
+def _available(solver: Solver, slots: Sequence[Slot], problem: Problem, assignment: Assignment) -> dict[str, Metric]:
     """The oracles' metrics, and those of the solver whose requirements are met by what stands in the slots."""
     offered = {slot.name: _standing(slot, problem, assignment) for slot in slots}
     lifts = (*assignment.lifts.values(), *assignment.slot_lifts.values())

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from infimum.errors import PlanError
 from infimum.exactness import Exactness
+from infimum.functions.algebra import Sum
 from infimum.plan.match import Choice, Lift, Matcher, Missing, inner, lift, names, offers_in
 from infimum.problem import Problem, Term
 from infimum.solver import Slot, Solver
@@ -97,6 +98,8 @@ def _helping(
         elif helping:
             lines.append(f"{listed} would supply {needs}, but slot '{slot.name}' accepts {slot.accepts} at worst")
     every = " or ".join(" and ".join(misses[slot.name].capabilities) for slot in slots)
+    if isinstance(term.body, Sum):
+        lines.insert(0, f"'{term.name}' is a sum; its parts may fit as terms of their own: Composite({{name: f, …}})")
     return lines or [f"no installed oracle supplies {every} of '{term.name}'"]
 
 

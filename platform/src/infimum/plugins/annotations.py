@@ -27,8 +27,17 @@ ARRAY: Final = Annotated[Any, ArrayMark()]
 
 _LISTS = (list, tuple, set, frozenset, collections.abc.Sequence, collections.abc.Collection, collections.abc.Iterable)
 _MAPPINGS = (dict, collections.abc.Mapping)
-_PLAIN = {int: "an integer", float: "a number", complex: "a complex number", bool: "true or false", str: "a string",
-          bytes: "bytes", type(None): "null", Any: "anything", object: "anything"}
+_PLAIN = {
+    int: "an integer",
+    float: "a number",
+    complex: "a complex number",
+    bool: "true or false",
+    str: "a string",
+    bytes: "bytes",
+    type(None): "null",
+    Any: "anything",
+    object: "anything",
+}
 _PYDANTIC_KNOWS = frozenset({"pathlib", "datetime", "decimal", "fractions", "uuid", "re", "collections.abc", "typing"})
 _PLURALS = {"a number": "numbers", "an integer": "integers", "a path": "paths", "a string": "strings"}
 _SIGNS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
@@ -237,8 +246,10 @@ def _base(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
 def _needs_isinstance(bare: Any) -> bool:
     if not inspect.isclass(bare) or bare in _PLAIN or bare is type:
         return False
-    return bare.__module__.partition(".")[0] not in _PYDANTIC_KNOWS and bare.__module__ != "collections.abc" and (
-        not hasattr(bare, "__get_pydantic_core_schema__")
+    return (
+        bare.__module__.partition(".")[0] not in _PYDANTIC_KNOWS
+        and bare.__module__ != "collections.abc"
+        and (not hasattr(bare, "__get_pydantic_core_schema__"))
     )
 
 

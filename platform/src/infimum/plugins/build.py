@@ -156,8 +156,9 @@ class _Builder:
         what = f"{words(kind or 'component')} {name}"
         given, plain, failed, issues = self._nested_all(options, path)
         if not (inspect.isclass(target) or inspect.isroutine(target) or isinstance(target, functools.partial)):
-            issues += [Issue((*path, one), f"{what} is a ready object and takes no options, got '{one}'")
-                       for one in options]
+            issues += [
+                Issue((*path, one), f"{what} is a ready object and takes no options, got '{one}'") for one in options
+            ]
             return (None if issues else Built(target, name)), issues
         as_it_is = kind == "problem" and not inspect.isclass(target) and is_objective(target, options)
         values, found = check_options(target, given, what, unchecked=failed, positional=not as_it_is)
@@ -169,7 +170,8 @@ class _Builder:
         except KeyboardInterrupt:
             raise
         except Exception as error:
-            return None, [Issue(path, f"{what}: {_said(error, target)}", error)]
+            # A solver that names itself in its own errors is not named twice.
+            return None, [Issue(path, f"{what}: {_said(error, target).removeprefix(f'{name}: ')}", error)]
         return Built(instance, name, {one: plain.get(one, value) for one, value in values.items()}), []
 
     def _nested_all(

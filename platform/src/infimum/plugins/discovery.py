@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
-import re
 from collections.abc import Iterable, Mapping
 from importlib.metadata import Distribution, EntryPoint, PackageMetadata
 
@@ -13,11 +12,10 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from infimum.plugins.records import PluginRecord
+from infimum.plugins.records import SNAKE_CASE, PluginRecord
 
 GROUP = "infimum"
 CORE = "core"
-_NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
 def host_version() -> str | None:
@@ -58,7 +56,7 @@ def discover(
     records.sort(key=lambda one: (one.name, one.distribution != "infimum", canonicalize_name(one.distribution)))
     warnings = _apply_environment(records, environ)
     for record in records:
-        if record.status == "found" and not _NAME.fullmatch(record.name):
+        if record.status == "found" and not SNAKE_CASE.fullmatch(record.name):
             record.set_aside("failed", f"entry point name '{record.name}' is not in snake_case; rename it")
         elif record.status == "found":
             _check_range(record, host)
@@ -86,10 +84,7 @@ def _scan(distributions: Iterable[Distribution]) -> list[PluginRecord]:
         seen.add(canonicalize_name(name))
         requires = _requires(metadata.get_all("Requires-Dist") or ())
         for entry in sorted(entries, key=lambda one: (one.name, one.value)):
-            records.append(
-                PluginRecord(entry.name, name, version, module=entry.value, requires=requires,
-                             entry=entry)
-            )
+            records.append(PluginRecord(entry.name, name, version, module=entry.value, requires=requires, entry=entry))
     return records
 
 

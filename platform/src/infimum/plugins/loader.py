@@ -7,7 +7,6 @@ distributions with one entry-point name without a word.
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -17,9 +16,8 @@ from infimum.errors import InfimumError, did_you_mean
 from infimum.plugins import hookspecs
 from infimum.plugins.failure import explain
 from infimum.plugins.hookspecs import REGISTRATION, RUN_HOOKS, Register
-from infimum.plugins.records import TARGET, Component, PluginRecord
+from infimum.plugins.records import SNAKE_CASE, TARGET, Component, PluginRecord
 
-_NAME = re.compile(r"[a-z][a-z0-9_]*")
 _HOOKS = (*REGISTRATION, *RUN_HOOKS)
 
 
@@ -113,11 +111,11 @@ class _Collector:
 
 
 def _fault(name: Any, target: Any, kind: Any) -> str | None:
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
+    if not isinstance(name, str) or not SNAKE_CASE.fullmatch(name):
         return "is left out: its name must be in snake_case, without the plugin's own name"
     if not isinstance(target, str) or not TARGET.fullmatch(target):
         return f"is left out: its target must be a string 'package.module:attribute', got {target!r}"
-    if not isinstance(kind, str) or not _NAME.fullmatch(kind):
+    if not isinstance(kind, str) or not SNAKE_CASE.fullmatch(kind):
         return f"is left out: infimum_components needs kind='schedule' or another word, got {kind!r}"
     return None
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from infimum.errors import InputError, UnknownNameError, did_you_mean
 from infimum.plugins.failure import explain
-from infimum.plugins.records import TARGET
+from infimum.plugins.records import TARGET, public_names
 
 PREFIX = "python:"
 
@@ -54,10 +54,8 @@ def import_python(reference: str, base: Path | None = None) -> Any:
             found = getattr(found, step)
         except AttributeError:
             file = getattr(sys.modules.get(name), "__file__", None) or name
-            public = [one for one in vars(found) if not one.startswith("_")] if hasattr(found, "__dict__") else []
-            raise UnknownNameError(
-                f"'{reference}': {file} has no '{step}'; {did_you_mean(step, public)}"
-            ) from None
+            hint = did_you_mean(step, public_names(found))
+            raise UnknownNameError(f"'{reference}': {file} has no '{step}'; {hint}") from None
     return found
 
 

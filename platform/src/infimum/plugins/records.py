@@ -16,6 +16,8 @@ Status = Literal["found", "active", "disabled", "incompatible", "failed", "shado
 
 TARGET = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 """Form of a target: `package.module:attribute`."""
+SNAKE_CASE = re.compile(r"[a-z][a-z0-9_]*")
+"""Form of the names of plugins, components and kinds."""
 
 
 def words(kind: str) -> str:
@@ -78,7 +80,7 @@ class Component:
             if not hasattr(found, step):
                 raise PluginError(
                     f"{self._who()} points to '{self.target}', but '{module_name}' has no '{step}'; "
-                    + did_you_mean(step, _public(found))
+                    + did_you_mean(step, public_names(found))
                 )
             found = getattr(found, step)
         return found
@@ -134,13 +136,20 @@ class PluginRecord:
         self.status, self.reason, self.components = status, reason, ()
 
     @property
+    def broken(self) -> bool:
+        """Whether it was set aside although the user did not ask for that."""
+        return self.status in ("incompatible", "failed", "shadowed")
+
+    @property
     def faults(self) -> tuple[str, ...]:
         """What strict loading refuses: the reason unless the user disabled the plugin, and its warnings."""
-        broken = self.status in ("incompatible", "failed", "shadowed")
-        lines = (f"{self.status}: {self.reason}",) if broken else ()
-        return tuple(f"plugin {self.name} ({self.distribution} {self.version}) {line}"
-                     for line in (*lines, *(f"warning: {text}" for text in self.warnings)))
+        lines = (f"{self.status}: {self.reason}",) if self.broken else ()
+        return tuple(
+            f"plugin {self.name} ({self.distribution} {self.version}) {line}"
+            for line in (*lines, *(f"warning: {text}" for text in self.warnings))
+        )
 
 
-def _public(thing: Any) -> list[str]:
+def public_names(thing: Any) -> list[str]:
+    """What a module or a class has to offer, for messages."""
     return [name for name in vars(thing) if not name.startswith("_")] if hasattr(thing, "__dict__") else []

@@ -157,3 +157,10 @@ def _filled(word: str, like: Any, rng: np.random.Generator) -> Any:
         raise InputError(f"x0: {word} needs a problem whose points are arrays; leave x0 out to let the problem choose")
     numbers = np.zeros(tuple(like.shape)) if word == "zeros" else rng.standard_normal(tuple(like.shape))
     return arrays.like(numbers, like)
+
+
+def as_point(x: Any, what: str) -> arrays.Array:
+    """`x` as a real floating array with finite entries; integers become float64."""
+    if arrays.is_sparse(x):
+        raise InputError(f"{what} is a SciPy sparse matrix; expected a dense array, such as its toarray()")
+    return arrays.as_data(x, what, remedy="a start must be finite")

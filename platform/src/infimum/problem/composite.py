@@ -14,14 +14,13 @@ from infimum.arrays import Array
 from infimum.constraints.base import Constraint
 from infimum.counters import checked
 from infimum.errors import InputError, did_you_mean
-from infimum.functions.algebra import SMOOTH, Sum, scaled
+from infimum.functions.algebra import Sum, scaled
 from infimum.functions.base import Function
 from infimum.functions.blocks import PLACED, Layout, OnBlock, Separable, block_names, place, place_map
+from infimum.functions.derived import ADDITIVE
 from infimum.functions.maps import BlockMap
-from infimum.problem.base import PointMetric, Problem, Sense, Term
-
-SUMMED = SMOOTH | {"hessian"}
-"""Capabilities that a sum has where every summand has them."""
+from infimum.problem.base import PointMetric, Problem, Sense, Term, as_point
+from infimum.problem.zeros import zeros_for
 
 
 class Composite(Problem):
@@ -34,7 +33,8 @@ class Composite(Problem):
     constraints : mapping of str to Constraint, sequence of Constraint, or Constraint
         Named after their class where no names are given.
     start : array_like or mapping of str to array_like, optional
-        Default starting point. Without one: zeros of the shape that the terms ask for.
+        Default starting point. Without one: zeros of the shape that the terms ask for, in the dtype and the kind of
+        array of the data of the first term that asks (of the first term, with blocks); float64 where it has none.
     blocks : mapping of str to tuple of int, optional
         Named blocks of `x` with their shapes. Solvers see one flat vector; terms see their block in its shape.
     on : mapping of str to str, optional
@@ -150,20 +150,18 @@ class Composite(Problem):
     def start(self, rng: np.random.Generator) -> Any:
         if self._start is not None:
             return self._start
-        if self.layout is not None:
-            return np.zeros(self.layout.size)
         for term in self._terms:
-            shape = getattr(term.body, "shape", None)
+            shape = getattr(term.body, "shape", None) if self.layout is None else (self.layout.size,)
             if shape is not None:
-                return np.zeros(shape)
+                return zeros_for(shape, term.body)
         raise InputError("no term says the shape of x: pass x0= (or Composite(…, start=…))")
 
     def prepare(self, start: Any) -> Array:
         if isinstance(start, Mapping):
             if self.layout is None:
                 raise InputError(f"x0 is a mapping of {sorted(start)}, but the problem has no blocks; pass an array")
-            start = self.layout.pack({key: _as_point(value, f"x0['{key}']") for key, value in start.items()})
-        x = arrays.copy(_as_point(start, "x0"))
+            start = self.layout.pack({key: as_point(value, f"x0['{key}']") for key, value in start.items()})
+        x = arrays.copy(as_point(start, "x0"))
         if self.layout is not None and tuple(x.shape) != (self.layout.size,):
             raise InputError(
                 f"x0 is {tuple(x.shape)}, the blocks {dict(self.layout.shapes)} pack into ({self.layout.size},)"
@@ -220,7 +218,7 @@ class Composite(Problem):
     def joined(self, terms: Sequence[Term], offers: Sequence[frozenset[str]]) -> frozenset[str]:
         kept = [one & PLACED if self.embeds(term) else one for term, one in zip(terms, offers, strict=True)]
         common = frozenset.intersection(*kept)
-        return common if len(terms) == 1 or _disjoint(terms) else common & SUMMED
+        return common if len(terms) == 1 or _disjoint(terms) else common & ADDITIVE
 
     def join(self, terms: Sequence[Term], parts: Sequence[Any]) -> Any:
         if len(parts) == 1:
@@ -247,9 +245,7 @@ class Composite(Problem):
         out: dict[str, PointMetric] = {"rel_change": _rel_change, "abs_change": _abs_change}
         if self.merit is not None:
             calls = [
-                checked(
-                    _value_of(self._plain(term, point)), term.name, "value", extended=bool(term.body.extended)
-                )
+                checked(_value_of(self._plain(term, point)), term.name, "value", extended=bool(term.body.extended))
                 for term in self._terms
                 if term.role == "term"
             ]
@@ -383,27 +379,3 @@ def _name_sets(constraints: Any, taken: Collection[str] = ()) -> dict[str, Const
 def _check_name(name: Any) -> None:
     if not isinstance(name, str) or not name or name.startswith("slot:"):
         raise InputError(f"{name!r} is no name for a term: expected text that does not start with 'slot:'")
-
-
-def _as_point(x: Any, what: str) -> Array:
-    """`x` as a real floating array with finite entries; integers become float64."""
-    if not arrays.is_array(x):
-        try:
-            x = np.asarray(x)
-        except (ValueError, TypeError) as error:
-            raise InputError(f"{what} cannot become an array: {error}") from None
-    xp = arrays.namespace(x)
-    if xp is np and x.dtype.kind not in "fiubc":
-        raise InputError(f"{what} has dtype {x.dtype}: expected numbers")
-    if xp.isdtype(x.dtype, "complex floating"):
-        raise InputError(f"{what} is {arrays.describe(x)}: expected real numbers; split into real and imaginary parts")
-    if not xp.isdtype(x.dtype, "real floating"):
-        x = xp.astype(x, xp.float64)
-    if 0 in x.shape:
-        raise InputError(f"{what} is empty: its shape is {tuple(x.shape)}; expected at least one entry")
-    if not arrays.all_finite(x):
-        host = arrays.to_numpy(x)
-        index = np.unravel_index(int(np.argmax(~np.isfinite(host))), host.shape)
-        where = f"[{', '.join(str(int(i)) for i in index)}]" if index else ""
-        raise InputError(f"{what}{where} is {host[index]}; a start must be finite")
-    return x

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from infimum.stopping.base import StoppingRule
 from infimum.stopping.combine import unconditional_limit
@@ -14,6 +14,15 @@ DEFAULT_TOLERANCE = 1e-6
 """Of the solver's own optimality measure, when no rule is given at all."""
 
 
+OPTIMALITY: Mapping[str, type[GradNorm | Residual]] = {"grad_norm": GradNorm, "residual": Residual}
+"""Metrics in which solvers say how far from a solution they are, with the rules on them; the first one counts."""
+
+
+def optimality(metrics: Collection[str], tolerance: float = DEFAULT_TOLERANCE) -> StoppingRule | None:
+    """The rule on the solver's own optimality measure, or None where it has none."""
+    return next((rule(tolerance) for name, rule in OPTIMALITY.items() if name in metrics), None)
+
+
 def complete(rule: StoppingRule | None, metrics: Collection[str]) -> tuple[StoppingRule, str]:
     """The user's rule, with a default where there is none and a limit where it has none; a note on what was added.
 
@@ -21,9 +30,8 @@ def complete(rule: StoppingRule | None, metrics: Collection[str]) -> tuple[Stopp
     """
     limit: StoppingRule = MaxIter(DEFAULT_LIMIT)
     if rule is None:
-        own = {"grad_norm": GradNorm, "residual": Residual}
-        name = next((one for one in own if one in metrics), None)
-        rule = limit if name is None else own[name](DEFAULT_TOLERANCE) | limit
+        own = optimality(metrics)
+        rule = limit if own is None else own | limit
         return rule, f"no stopping rule was given: {rule}"
     if not unconditional_limit(rule):
         return rule | limit, f"the stopping rule has no limit of its own: {limit} was added"

@@ -75,9 +75,7 @@ class Feed:
         """A sentence for the result: what was decided for the user."""
         self._run.note(text)
 
-    def finish(
-        self, status: Status, message: str, metrics: Mapping[str, Any] | None = None, point: Any = None
-    ) -> None:
+    def finish(self, status: Status, message: str, metrics: Mapping[str, Any] | None = None, point: Any = None) -> None:
         """Say why the loop ended by itself; a stop that a rule gave before stays.
 
         `metrics` and `point`, where the loop returns another point than that of its last tick, replace those of the

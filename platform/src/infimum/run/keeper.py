@@ -18,6 +18,10 @@ DIVERGENCE = 1e15
 times max(1, |f(x0)|)."""
 
 
+FEASIBILITY = 1e-6
+"""Violation up to which a point counts as feasible: that of the usual tolerances, which an iterative method can reach."""
+
+
 @dataclass(slots=True)
 class Best:
     """The best point so far, with the check that it belongs to."""
@@ -46,7 +50,7 @@ class Keeper:
         the second.
     copy : callable, optional
         Copies a point before it is kept; None where points are never changed in place.
-    feasibility_tol : float, default 1e-8
+    feasibility_tol : float, default 1e-6
         Violation up to which a point counts as feasible.
     divergence : float, default 1e15
 
@@ -65,7 +69,7 @@ class Keeper:
         square: Callable[[Any], Any] | None = None,
         size: Callable[[Any], float | None] | None = None,
         copy: Callable[[Any], Any] | None = None,
-        feasibility_tol: float = 1e-8,
+        feasibility_tol: float = FEASIBILITY,
         divergence: float = DIVERGENCE,
     ) -> None:
         for name, given in (("feasibility_tol", feasibility_tol), ("divergence", divergence)):
@@ -163,7 +167,5 @@ class Keeper:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        self.best = Best(
-            None, state["value"], state["violation"], state["iteration"], state["time"], state["metrics"]
-        )
+        self.best = Best(None, state["value"], state["violation"], state["iteration"], state["time"], state["metrics"])
         self._bound, self._limit, self._floor = state["bound"], state["limit"], state["floor"]

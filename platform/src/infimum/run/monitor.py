@@ -152,6 +152,7 @@ class Monitor:
             In the user's sense; a metric that is not known now is absent or None.
         point : object, optional
             The iterate that the metrics belong to.
+        advance : int, default 1
 
         Returns
         -------
@@ -161,6 +162,11 @@ class Monitor:
             if self.stop is not None:
                 return self.stop
             before = self.progress.iteration
+            if before < 0 and (unknown := set(metrics) - set(self.names)):
+                raise InputError(
+                    f"tick got {', '.join(sorted(map(repr, unknown)))}, which this monitor was not told of; "
+                    f"it knows {', '.join(map(repr, self.names)) or 'no metric'}: name it in Monitor(rule, metrics=[…])"
+                )
             return self.check(before + advance if before > 0 else advance, metrics, point)
 
     def poll(self) -> Stop | None:

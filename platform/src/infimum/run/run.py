@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import logging
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -19,10 +17,11 @@ from infimum.plan.bind import Bound, streams
 from infimum.plan.plan import Plan
 from infimum.problem import start_by
 from infimum.result import Result, make_result
+from infimum.run.arguments import as_seed, require_same_kind, require_whole
 from infimum.run.average import TailAverage
 from infimum.run.defaults import complete
 from infimum.run.feed import Feed
-from infimum.run.keeper import DIVERGENCE, Keeper
+from infimum.run.keeper import DIVERGENCE, FEASIBILITY, Keeper
 from infimum.run.monitor import Monitor, Observer, check_metrics, columns, iteration_limit
 from infimum.run.sampler import Sampler, counted_cells
 from infimum.run.signals import Interrupts
@@ -48,9 +47,12 @@ class Run:
         Start in the user's form, or "zeros" or "random"; `problem.start` otherwise. Copied.
     seed : int, optional
         Drawn, logged and stored when not given.
+    repetition : int, default 0
+        Number of this run among those of one seed; each has random numbers of its own.
     check_every : int, default 1
         Steps between checks. More than 1 saves transfers on a device; a stop is then found up to that much later, but
-        an iteration limit is met exactly. Where `advance` ends between two checks, there is one more.
+        an iteration limit is met exactly. Where `advance` ends between two checks, there is one more. A solver that
+        brings an `advance` of its own takes the steps between two checks in one call.
     value_every : int, optional
         Iterations between evaluations of the objective for the record where the solver does not compute it (10; at
         every check when a rule reads it).
@@ -59,7 +61,7 @@ class Run:
     max_rows : int, default 4096
         Rows that the trace keeps at most; 0 records nothing.
     observers : sequence of Observer
-    feasibility_tol : float, default 1e-8
+    feasibility_tol : float, default 1e-6
         Violation up to which a point counts as feasible.
     divergence : float, default 1e15
         The run ends as `diverged` when ||x|| passes this times max(1, ||x0||), or the objective in its better
@@ -82,17 +84,17 @@ class Run:
         record: Sequence[str] = (),
         max_rows: int = DEFAULT_ROWS,
         observers: Sequence[Observer] = (),
-        feasibility_tol: float = 1e-8,
+        feasibility_tol: float = FEASIBILITY,
         divergence: float = DIVERGENCE,
         average: bool | None = None,
     ) -> None:
-        _whole("check_every", check_every)
-        _whole("max_rows", max_rows, least=0)
-        _whole("repetition", repetition, least=0)
+        require_whole("check_every", check_every)
+        require_whole("max_rows", max_rows, least=0)
+        require_whole("repetition", repetition, least=0)
         if value_every is not None:
-            _whole("value_every", value_every)
+            require_whole("value_every", value_every)
         self.plan, self.problem, self.solver = plan, plan.problem, plan.solver
-        self.seed = _seed(seed)
+        self.seed = as_seed(seed)
         self.repetition, self.check_every = repetition, check_every
         self.notes: list[str] = []
         self._stream = streams(self.seed, repetition)
@@ -107,6 +109,10 @@ class Run:
         self.rule, note = complete(stopping, plan.metrics)
         if note:
             self.note(note)
+        for one in plan.placements:
+            if one.replaces:
+                what = f"its own {', '.join(one.replaces)}"
+                self.note(f"oracle {one.oracle} was named for '{one.term}', which needs none: it replaces {what}")
         check_metrics(self.rule, {*plan.metrics, *point_metrics}, plan.solver_name)
         self.sampler = Sampler(
             plan,
@@ -140,7 +146,8 @@ class Run:
             check_every=check_every,
         )
         wanted = plan.exactness is Exactness.stochastic if average is None else average
-        self.tail = TailAverage() if wanted and self._averages() else None
+        possible = self.solver.maps_points and not self.solver.drives and is_array(self.point)
+        self.tail = TailAverage() if wanted and possible else None
         self.tail_value: float | None = None
         self.state: Any = None
         self.started: list[Callable[[Run], None]] = []
@@ -203,7 +210,7 @@ class Run:
         InputError
             For a solver that brings its own loop.
         """
-        _whole("steps", steps)
+        require_whole("steps", steps)
         if self.solver.drives:
             raise InputError(f"{self.plan.solver_name} runs a loop of its own and cannot be advanced step by step")
         self.monitor.restart_clock()
@@ -227,9 +234,15 @@ class Run:
         try:
             while stop is None and iteration != end:
                 iteration += 1
-                state = step(parts, state)
-                if every > 1:
+                if every == 1:
+                    state = step(parts, state)
+                elif self.solver.advances:
                     goal = self._next_check(iteration, end)
+                    state = self.solver.advance(parts, state, goal - iteration + 1)
+                    iteration = goal
+                else:
+                    goal = self._next_check(iteration, end)
+                    state = step(parts, state)
                     while iteration < goal and monitor.request is None:
                         iteration += 1
                         state = step(parts, state)
@@ -338,10 +351,6 @@ class Run:
         self.metrics = metrics
         monitor.amend(metrics, point)
 
-    def _averages(self) -> bool:
-        """Whether points of this run can be averaged."""
-        return self.solver.maps_points and not self.solver.drives and is_array(self.point)
-
     @property
     def current(self) -> Any:
         """The present iterate, in the solver's form; None before the start."""
@@ -351,14 +360,7 @@ class Run:
 
     def _same_kind(self, point: Any) -> None:
         """Catch at the first step what would silently change shape or dtype."""
-        if not hasattr(self.point, "dtype") or not hasattr(point, "dtype"):
-            return
-        if point.dtype != self.point.dtype or tuple(point.shape) != tuple(self.point.shape):
-            raise InputError(
-                f"{self.plan.solver_name} turned x0, {tuple(self.point.shape)} {self.point.dtype}, into "
-                f"{tuple(point.shape)} {point.dtype} in its first step; a function of the problem returns another "
-                "shape or dtype than its argument"
-            )
+        require_same_kind(self.plan.solver_name, self.point, point)
 
     def note(self, text: str) -> None:
         """Log a sentence and keep it for the result."""
@@ -390,18 +392,3 @@ class Run:
 def quiet() -> Any:
     """Overflow and NaN inside a run are found by the monitor, which says more than NumPy's warning."""
     return np.errstate(over="ignore", invalid="ignore")
-
-
-def _whole(name: str, value: Any, least: int = 1) -> None:
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise InputError(f"{name}={value!r}: expected an integer >= {least}")
-
-
-def _seed(seed: int | None) -> int:
-    if seed is None:
-        drawn = secrets.randbits(32)
-        log.info("no seed was given: drew %d", drawn)
-        return drawn
-    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
-        raise InputError(f"seed={seed!r}: expected an integer >= 0")
-    return int(seed)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from infimum.counters import Cell
+from infimum.counters import Cell, Counters
 from infimum.errors import InputError, did_you_mean
 from infimum.plan.bind import Bound
 from infimum.plan.plan import Plan
@@ -116,9 +116,7 @@ class Sampler:
             for name, measure, cell in self.at_cadence:
                 self._measure(metrics, name, measure, cell, point)
 
-    def _measure(
-        self, metrics: dict[str, Any], name: str, measure: PointMetric, cell: Cell, point: Any
-    ) -> None:
+    def _measure(self, metrics: dict[str, Any], name: str, measure: PointMetric, cell: Cell, point: Any) -> None:
         if metrics.get(name) is not None:
             return
         began = time.perf_counter()
@@ -138,8 +136,8 @@ class Sampler:
 
 def _display(
     from_state: Sequence[tuple[str, Callable[[Any], Any]]], changes: Sequence[tuple[str, PointMetric]]
-) -> Callable[[Any, Any, Any], dict[str, Any]]:
-    """`(state, point, previous) -> {name: number}` as one dictionary display, which costs half of a loop."""
+) -> Sample:
+    """`(iteration, state, point, previous) -> {name: number}` as one dictionary display, which costs half of a loop."""
     names: dict[str, Any] = {}
     items = []
     for k, (name, get) in enumerate((*from_state, *changes)):

@@ -11,6 +11,7 @@ from infimum.errors import did_you_mean
 from infimum.plugins.build import Built, check_build
 from infimum.plugins.options import Issue
 from infimum.plugins.python_target import PREFIX
+from infimum.plugins.records import article, words
 from infimum.plugins.registry import Registry, get_registry
 from infimum.runfile.keys import TOP_KEYS
 from infimum.runfile.reader import kind_of
@@ -31,9 +32,7 @@ class Assembled:
     ----------
     problem, solver : Built or None
     oracles : "auto", or a mapping of term names to Built
-    constraints : list of (name or None, Built)
-    on : mapping of str to str
-        Name of a constraint to the block that it acts on.
+    constraints : list of (name or None, Built, block that it is on or None)
     assign : mapping of str to str or list of str
     stopping : StoppingRule or None
     folders : dict of str to None
@@ -43,8 +42,7 @@ class Assembled:
     problem: Built | None = None
     solver: Built | None = None
     oracles: Any = None
-    constraints: list[tuple[str | None, Built]] = field(default_factory=list)
-    on: dict[str, str] = field(default_factory=dict)
+    constraints: list[tuple[str | None, Built, str | None]] = field(default_factory=list)
     assign: dict[str, Any] = field(default_factory=dict)
     stopping: Any = None
     folders: dict[str, None] = field(default_factory=dict)
@@ -85,8 +83,12 @@ class Assembler:
                 RunFileIssue((), self.tree.place, "'problem' is missing; a run file needs one: problem: {use: ...}")
             )
         for name, read in (
-            ("problem", self._problem), ("oracles", self._oracles), ("constraints", self._constraints),
-            ("solver", self._solver), ("x0", self._start), ("stopping", self._stopping),
+            ("problem", self._problem),
+            ("oracles", self._oracles),
+            ("constraints", self._constraints),
+            ("solver", self._solver),
+            ("x0", self._start),
+            ("stopping", self._stopping),
         ):
             if name in self.tree.value:
                 read(self.tree.value[name])
@@ -105,8 +107,8 @@ class Assembler:
     def component(self, node: Node, kind: str, path: Path, beside: tuple[str, ...] = ()) -> Built | None:
         """Build one component; `beside` are keys of the run file's own among its options."""
         if not isinstance(node.value, str | dict):
-            what = kind.replace("_", " ")
-            self.fail(path, f"expected the name of a {what} or {{use: name, ...}}, got {kind_of(node.plain)}")
+            what = article(words(kind))
+            self.fail(path, f"expected the name of {what} or {{use: name, ...}}, got {kind_of(node.plain)}")
             return None
         spec = anchored_plain(node)
         if isinstance(spec, dict):
@@ -115,8 +117,7 @@ class Assembler:
             spec, kind, path, base=self.folder_of(node), allow_python=self.allow_python, registry=self.registry
         )
         for issue in issues:
-            # A solver that names itself in its own errors is not named twice.
-            self.fail(_narrowed(issue, node, path), re.sub(r"^(\w+ )(\S+): \2: ", r"\1\2: ", issue.message))
+            self.fail(_narrowed(issue, node, path), issue.message)
         return built
 
     def folder_of(self, node: Node) -> str | None:
@@ -127,8 +128,11 @@ class Assembler:
             return None
         module = reference.value.removeprefix(PREFIX).partition(":")[0].partition(".")[0]
         folders = [reference.base, *self._python_path]
-        found = (one for one in folders if os.path.exists(os.path.join(one, f"{module}.py"))
-                 or os.path.isdir(os.path.join(one, module)))
+        found = (
+            one
+            for one in folders
+            if os.path.exists(os.path.join(one, f"{module}.py")) or os.path.isdir(os.path.join(one, module))
+        )
         folder = next(found, folders[0])
         self.made.folders[folder] = None
         return folder
@@ -149,8 +153,10 @@ class Assembler:
             if isinstance(value, str) or (isinstance(value, list) and all(isinstance(one, str) for one in value)):
                 self.made.assign[slot] = value
             else:
-                self.fail(("solver", "assign", slot),
-                          f"assign: expected the name of a term, or a list of names, got {kind_of(value)}")
+                self.fail(
+                    ("solver", "assign", slot),
+                    f"assign: expected the name of a term, or a list of names, got {kind_of(value)}",
+                )
 
     def _oracles(self, node: Node) -> None:
         if node.value == "auto":
@@ -163,12 +169,15 @@ class Assembler:
 
     def _constraints(self, node: Node) -> None:
         if isinstance(node.value, dict) and "use" in node.value:
-            self.fail(("constraints",), "constraints: expected a list or {name: constraint}; put '- ' or a name before "
-                      "this one")
+            self.fail(
+                ("constraints",),
+                "constraints: expected a list or {name: constraint}; put '- ' or a name before this one",
+            )
             return
         if not isinstance(node.value, dict | list):
-            self.fail(("constraints",), f"constraints: expected a list or {{name: constraint}}, got "
-                      f"{kind_of(node.plain)}")
+            self.fail(
+                ("constraints",), f"constraints: expected a list or {{name: constraint}}, got {kind_of(node.plain)}"
+            )
             return
         children = node.value.items() if isinstance(node.value, dict) else enumerate(node.value)
         for key, child in children:
@@ -178,11 +187,8 @@ class Assembler:
             if on is not None and not isinstance(on.value, str):
                 self.fail((*path, "on"), f"on: expected the name of a block, got {kind_of(on.plain)}")
             if built is not None:
-                name = key if isinstance(key, str) else None
-                if on is not None and isinstance(on.value, str):
-                    name = name or f"constraint_{key}"
-                    self.made.on[name] = on.value
-                self.made.constraints.append((name, built))
+                block = on.value if on is not None and isinstance(on.value, str) else None
+                self.made.constraints.append((key if isinstance(key, str) else None, built, block))
 
     def _start(self, node: Node) -> None:
         check_start(node, lambda path, message: self.fail(("x0", *path), message))

@@ -32,7 +32,9 @@ TOP_KEYS: dict[str, dict[str, Any]] = {
         "properties": {
             "max_rows": {"type": "integer", "minimum": 0, "description": "At most so many rows; 0 records nothing."},
             "metrics": {
-                "type": "array", "items": {"type": "string"}, "description": "Metrics to record beside the rules' own.",
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "Metrics to record beside the rules' own.",
             },
         },
     },

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 from collections.abc import Iterable, Mapping
 from pathlib import Path as FilePath
 from typing import Any
 
-from infimum.errors import InfimumError, InputError, PlanError
+from infimum.errors import InfimumError, PlanError
 from infimum.plugins.build import Built
 from infimum.plugins.options import describe_options
 from infimum.plugins.python_target import PREFIX, import_python
 from infimum.plugins.registry import Registry, get_registry
+from infimum.run.arguments import as_seed
 from infimum.runfile.assemble import Assembled, Assembler, anchored_plain, in_order
 from infimum.runfile.dump import dump_yaml, is_plain, plain
 from infimum.runfile.keys import TOP_KEYS
@@ -21,7 +21,6 @@ from infimum.runfile.loader import load_tree
 from infimum.runfile.start import PATHS, make_start
 from infimum.runfile.tree import Node, Path, RunFileError, RunFileIssue, path_text
 
-_SEED_BITS = 32
 _RUN_KEYS: dict[Path, str] = {
     ("check_every",): "check_every",
     ("value_every",): "value_every",
@@ -62,7 +61,7 @@ class RunFile:
         given = tree.child("name")
         self.name: str = given.value if given is not None else FilePath(path).stem
         drawn = tree.child("seed")
-        self.seed: int = drawn.value if drawn is not None else secrets.randbits(_SEED_BITS)
+        self.seed = as_seed(drawn.value if drawn is not None else None)
 
     @classmethod
     def load(
@@ -172,17 +171,10 @@ class RunFile:
 
     def stated(self) -> Any:
         """The problem with the file's constraints."""
-        from infimum.inputs import add_constraints, as_problem
+        from infimum.inputs import as_problem, place_constraints
 
-        made = self.made
-        free = [(name, built) for name, built in made.constraints if name not in made.on]
-        placed = {name: built.instance for name, built in made.constraints if name in made.on}
-        problem = add_constraints(as_problem(self.problem.instance), _named(free))
-        if not placed:
-            return problem
-        if not hasattr(problem, "with_constraints"):
-            raise InputError(f"constraints: a problem of family '{problem.family}' takes none")
-        return problem.with_constraints(placed, on=made.on)
+        sets = [(name, built.instance, block) for name, built, block in self.made.constraints]
+        return place_constraints(as_problem(self.problem.instance), sets)
 
     def arguments(self, *, start: bool = True) -> dict[str, Any]:
         """Keyword arguments of `infimum.api.prepare`; those that the file does not give are absent."""
@@ -209,8 +201,11 @@ class RunFile:
         if node is None:
             return None
         try:
-            return make_start(anchored_plain(node, paths=PATHS), self.problem.instance,
-                              lambda text: import_python(text, FilePath(self.made.start_folder or node.base)))
+            return make_start(
+                anchored_plain(node, paths=PATHS),
+                self.problem.instance,
+                lambda text: import_python(text, FilePath(self.made.start_folder or node.base)),
+            )
         except InfimumError as error:
             raise RunFileError([RunFileIssue(("x0",), node.place, str(error))]) from error
 
@@ -252,9 +247,11 @@ class RunFile:
         if key == "python_path":
             return list(made.folders) or None
         if key == "oracles":
-            return made.oracles if not isinstance(made.oracles, Mapping) else {
-                name: self._component(built, "oracle") for name, built in made.oracles.items()
-            }
+            return (
+                made.oracles
+                if not isinstance(made.oracles, Mapping)
+                else {name: self._component(built, "oracle") for name, built in made.oracles.items()}
+            )
         if key == "constraints":
             return self._constraints() or None
         if key == "stopping":
@@ -262,14 +259,14 @@ class RunFile:
         return anchored_plain(node, paths=PATHS if key == "x0" else ("file",)) if node is not None else None
 
     def _constraints(self) -> Any:
-        def written(name: str | None, built: Built) -> dict[str, Any]:
-            on = {"on": self.made.on[name]} if name in self.made.on else {}
-            return {**self._component(built, "constraint"), **on}
-
+        written = [
+            self._component(built, "constraint") | ({"on": block} if block is not None else {})
+            for _, built, block in self.made.constraints
+        ]
         node = self.tree.child("constraints")
         if node is not None and isinstance(node.value, dict):
-            return {name: written(name, built) for name, built in self.made.constraints}
-        return [written(name, built) for name, built in self.made.constraints]
+            return dict(zip([name for name, _, _ in self.made.constraints], written, strict=True))
+        return written
 
     def _component(self, built: Built, kind: str | None) -> dict[str, Any]:
         """`use` and all options, those that were not given with their defaults."""
@@ -307,12 +304,6 @@ class RunFile:
         if above is not None and not isinstance(above.value, dict):
             return str(above.place)
         return "default"
-
-
-def _named(constraints: list[tuple[str | None, Built]]) -> Any:
-    if all(name is None for name, _ in constraints):
-        return [built.instance for _, built in constraints]
-    return {name or f"constraint_{index}": built.instance for index, (name, built) in enumerate(constraints)}
 
 
 def leaves(data: Any, path: Path = ()) -> Iterable[tuple[Path, Any]]:

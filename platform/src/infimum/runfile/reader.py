@@ -158,8 +158,11 @@ def _compose(text: str, source: str) -> yaml.Node | None:
 _WORDS = (
     ("'\\t' that cannot start any token", "a tab may not be used to indent; use spaces"),
     ("but found another document", "a run file is one YAML document; remove everything from this '---' on"),
-    ("mapping values are not allowed", "a ':' followed by a space is not expected here; check the indentation of "
-     "this line and put text with ': ' in quotes"),
+    (
+        "mapping values are not allowed",
+        "a ':' followed by a space is not expected here; check the indentation of "
+        "this line and put text with ': ' in quotes",
+    ),
     ("could not find expected ':'", "a ':' is missing after the key above; write 'key: value'"),
     ("found undefined alias", "there is no anchor for this alias; text that begins with '*' needs quotes"),
     ("unexpected end of stream", "the quote is not closed"),

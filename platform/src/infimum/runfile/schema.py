@@ -63,7 +63,9 @@ def _definitions(registry: Registry) -> dict[str, Any]:
         definitions[kind] = _choice(kind, names.get(kind, []), registry)
     definitions["stopping"] = _stopping(names.get("stopping_rule", []), registry)
     definitions["numbers"] = {
-        "type": "array", "minItems": 1, "items": {"anyOf": [{"type": "number"}, {"$ref": "#/$defs/numbers"}]},
+        "type": "array",
+        "minItems": 1,
+        "items": {"anyOf": [{"type": "number"}, {"$ref": "#/$defs/numbers"}]},
     }
     return definitions
 
@@ -76,20 +78,37 @@ def _properties() -> dict[str, Any]:
     refs: dict[str, Any] = {
         "problem": _or_options_alone("problem"),
         "solver": _or_options_alone("solver"),
-        "oracles": {"anyOf": [
-            {"const": "auto"}, {"type": "object", "additionalProperties": {"$ref": "#/$defs/oracle"}},
-        ]},
-        "constraints": {"anyOf": [
-            {"type": "array", "items": {"$ref": "#/$defs/constraint"}},
-            {"type": "object", "additionalProperties": {"$ref": "#/$defs/constraint"}},
-        ]},
-        "x0": {"anyOf": [
-            {"enum": ["zeros", "random"]}, _PYTHON, {"$ref": "#/$defs/numbers"},
-            {"type": "object", "properties": {"file": {"type": "string"}, "key": {"type": "string"}},
-             "required": ["file"], "additionalProperties": False},
-            {"type": "object", "properties": {"run": {"type": "string"}}, "required": ["run"],
-             "additionalProperties": False},
-        ]},
+        "oracles": {
+            "anyOf": [
+                {"const": "auto"},
+                {"type": "object", "additionalProperties": {"$ref": "#/$defs/oracle"}},
+            ]
+        },
+        "constraints": {
+            "anyOf": [
+                {"type": "array", "items": {"$ref": "#/$defs/constraint"}},
+                {"type": "object", "additionalProperties": {"$ref": "#/$defs/constraint"}},
+            ]
+        },
+        "x0": {
+            "anyOf": [
+                {"enum": ["zeros", "random"]},
+                _PYTHON,
+                {"$ref": "#/$defs/numbers"},
+                {
+                    "type": "object",
+                    "properties": {"file": {"type": "string"}, "key": {"type": "string"}},
+                    "required": ["file"],
+                    "additionalProperties": False,
+                },
+                {
+                    "type": "object",
+                    "properties": {"run": {"type": "string"}},
+                    "required": ["run"],
+                    "additionalProperties": False,
+                },
+            ]
+        },
         "stopping": {"$ref": "#/$defs/stopping"},
     }
     return {name: {**copy.deepcopy(known), **refs.get(name, {})} for name, known in TOP_KEYS.items()}
@@ -128,8 +147,13 @@ def _component(
 def _beside_options(kind: str) -> dict[str, Any]:
     """Keys that a run file allows beside a component's options."""
     if kind == "solver":
-        return {"assign": {"type": "object", "additionalProperties": {"type": ["string", "array"]},
-                           "description": "Slot to the term, or terms, that stand in it."}}
+        return {
+            "assign": {
+                "type": "object",
+                "additionalProperties": {"type": ["string", "array"]},
+                "description": "Slot to the term, or terms, that stand in it.",
+            }
+        }
     if kind == "constraint":
         return {"on": {"type": "string", "description": "Block or parameter pattern that it acts on."}}
     return {}
@@ -139,7 +163,8 @@ def _renamed(schema: Any, renamed: dict[str, str]) -> Any:
     if isinstance(schema, dict):
         return {
             name: f"#/$defs/{renamed.get(value.rpartition('/')[2], value.rpartition('/')[2])}"
-            if name == "$ref" and isinstance(value, str) and value.startswith("#/$defs/") else _renamed(value, renamed)
+            if name == "$ref" and isinstance(value, str) and value.startswith("#/$defs/")
+            else _renamed(value, renamed)
             for name, value in schema.items()
         }
     return [_renamed(one, renamed) for one in schema] if isinstance(schema, list) else schema
@@ -147,26 +172,35 @@ def _renamed(schema: Any, renamed: dict[str, str]) -> Any:
 
 def _choice(kind: str, names: list[str], registry: Registry) -> dict[str, Any]:
     """A component of one kind: a name, or a mapping with `use`."""
-    return {"anyOf": [
-        *([{"enum": _spellings(names, kind, registry)}] if names else []),
-        _PYTHON,
-        *({"$ref": f"#/$defs/{kind}.{name}"} for name in names),
-        {"type": "object", "properties": {"use": _PYTHON}, "required": ["use"]},
-    ]}
+    return {
+        "anyOf": [
+            *([{"enum": _spellings(names, kind, registry)}] if names else []),
+            _PYTHON,
+            *({"$ref": f"#/$defs/{kind}.{name}"} for name in names),
+            {"type": "object", "properties": {"use": _PYTHON}, "required": ["use"]},
+        ]
+    }
 
 
 def _stopping(names: list[str], registry: Registry) -> dict[str, Any]:
     """Text, a list (any of them), or a mapping with one rule, `any`, `all` or `not`."""
     many = {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/stopping"}}
     leaf = {"type": ["number", "string", "object", "null", "boolean"]}
-    return {"anyOf": [
-        {"type": "string"},
-        many,
-        {
-            "type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": False,
-            "properties": {
-                "any": many, "all": many, "not": {"$ref": "#/$defs/stopping"},
-                **dict.fromkeys(_spellings(names, "stopping_rule", registry), leaf),
+    return {
+        "anyOf": [
+            {"type": "string"},
+            many,
+            {
+                "type": "object",
+                "minProperties": 1,
+                "maxProperties": 1,
+                "additionalProperties": False,
+                "properties": {
+                    "any": many,
+                    "all": many,
+                    "not": {"$ref": "#/$defs/stopping"},
+                    **dict.fromkeys(_spellings(names, "stopping_rule", registry), leaf),
+                },
             },
-        },
-    ]}
+        ]
+    }

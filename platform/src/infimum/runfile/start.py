@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from inspect import signature
 from typing import Any
 
+import numpy as np
+
 from infimum.errors import InputError, did_you_mean
+from infimum.plugins.python_target import PREFIX
 from infimum.problem import START_WORDS
 from infimum.result import Result
 from infimum.runfile.reader import kind_of
 from infimum.runfile.tree import Node, Path
 
-WORDS = START_WORDS
 FORMS = "expected zeros, random, a list of numbers, {file: x.npz, key: x}, {run: FOLDER} or python:module:attribute"
 PATHS = ("file", "run")
 """Keys of `x0` that hold a path."""
@@ -24,8 +28,8 @@ def check_start(node: Node, fail: Fail) -> None:
     """Say what is wrong with the form of `x0`."""
     value = node.plain
     if isinstance(value, str):
-        if value not in WORDS and not value.startswith("python:"):
-            near = did_you_mean(value, WORDS) if not value.endswith(_SUFFIXES) else f"write {{file: {value}}}"
+        if value not in START_WORDS and not value.startswith(PREFIX):
+            near = did_you_mean(value, START_WORDS) if not value.endswith(_SUFFIXES) else f"write {{file: {value}}}"
             fail((), f"x0: no start is called '{value}'; {near} ({FORMS})")
     elif isinstance(value, list):
         _check_numbers(node, (), fail)
@@ -90,13 +94,11 @@ def make_start(spec: Any, problem: Any, load_python: Callable[[str], Any]) -> An
     InputError
         Where the file holds no such array, or the folder no result.
     """
-    import numpy as np
-
     if spec is None:
         return None
-    if isinstance(spec, str) and spec.startswith("python:"):
+    if isinstance(spec, str) and spec.startswith(PREFIX):
         target = load_python(spec)
-        return target(problem) if callable(target) else target
+        return _called(spec, target, problem) if callable(target) else target
     if isinstance(spec, str):
         return spec
     if isinstance(spec, Mapping) and "run" in spec:
@@ -106,9 +108,16 @@ def make_start(spec: Any, problem: Any, load_python: Callable[[str], Any]) -> An
     return np.asarray(spec, dtype=float)
 
 
-def _from_file(path: str, key: str | None) -> Any:
-    import numpy as np
+def _called(spec: str, target: Callable[[Any], Any], problem: Any) -> Any:
+    with suppress(ValueError):  # some built-in callables do not tell their signature
+        try:
+            signature(target).bind(problem)
+        except TypeError as error:
+            raise InputError(f"x0: '{spec}' is called with the problem, start(problem), but: {error}") from None
+    return target(problem)
 
+
+def _from_file(path: str, key: str | None) -> Any:
     try:
         found = np.load(path, allow_pickle=False)
     except (OSError, ValueError) as error:

@@ -15,7 +15,12 @@ Fail = Callable[[Path, str, int | None], None]
 
 
 def read_stopping(node: Node, resolve: Resolve, fail: Fail) -> StoppingRule | None:
-    """The rule, or None with every mistake said through `fail(path, message, offset in the text or None)`."""
+    """The rule, or None: where it is empty, and with every mistake said through `fail(path, message, offset or None)`.
+
+    An offset is the position of the mistake in a text.
+    """
+    if node.value in ([], {}) or (isinstance(node.value, str) and not node.value.strip()):
+        return None
     texts: dict[int, StoppingRule | None] = {}
     form = _with_rules(node, (), resolve, fail, texts)
     if None in texts.values():
@@ -51,7 +56,8 @@ def _with_rules(node: Node, path: Path, resolve: Resolve, fail: Fail, texts: dic
     if isinstance(node.value, dict):
         return {
             name: _with_rules(child, (*path, name), resolve, fail, texts)
-            if name in ("any", "all", "not") else child.plain
+            if name in ("any", "all", "not")
+            else child.plain
             for name, child in node.value.items()
         }
     return node.value

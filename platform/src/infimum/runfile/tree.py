@@ -133,8 +133,10 @@ class Node:
     def leaves(self, path: Path = ()) -> Iterator[tuple[Path, Node]]:
         """All values that are not mappings or lists, and empty mappings and lists, with their paths."""
         children = (
-            self.value.items() if isinstance(self.value, dict)
-            else enumerate(self.value) if isinstance(self.value, list)
+            self.value.items()
+            if isinstance(self.value, dict)
+            else enumerate(self.value)
+            if isinstance(self.value, list)
             else ()
         )
         empty = True

@@ -189,8 +189,10 @@ class StoppingRule:
         return Not(self)
 
     def __bool__(self) -> bool:
-        raise InputError(f"the stopping rule {self} is neither true nor false: write '|' for 'or', '&' for 'and', "
-                         "'~' for 'not', and 'rule is None' to ask whether there is one")
+        raise InputError(
+            f"the stopping rule {self} is neither true nor false: write '|' for 'or', '&' for 'and', "
+            "'~' for 'not', and 'rule is None' to ask whether there is one"
+        )
 
 
 def _options(rule: Any) -> list[Field[Any]]:

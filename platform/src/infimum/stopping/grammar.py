@@ -58,7 +58,7 @@ def _line_around(text: str, column: int, start: int) -> str:
     end = text.find("\n", start)
     end = len(text) if end < 0 else end
     left = max(start, column - 60)
-    return f"{text[left:min(end, left + 110)]}\n    {' ' * (column - left)}^"
+    return f"{text[left : min(end, left + 110)]}\n    {' ' * (column - left)}^"
 
 
 def resolve_built_in(name: str) -> type[StoppingRule]:
@@ -127,7 +127,7 @@ class _Reader:
         self.issues: list[tuple[int, str]] = []
         self.line = re.sub(r"[\r\n\t\f]", " ", text).rstrip()
         self.shift = len(self.line) - len(self.line.lstrip())
-        self.line = self.line[self.shift:]
+        self.line = self.line[self.shift :]
 
     def read(self) -> StoppingRule | None:
         tree = self._tree()
@@ -148,7 +148,7 @@ class _Reader:
         elif len(self.text) > MAX_LENGTH:
             self._say(MAX_LENGTH, f"the text has {len(self.text)} characters, at most {MAX_LENGTH} are read")
         elif (column := _foreign_sign(self.text)) is not None:
-            sign = self.text[column:column + 2]
+            sign = self.text[column : column + 2]
             self._say(column, _SIGNS.get(sign) or _SIGNS[sign[0]])
         else:
             return self._parsed()
@@ -162,8 +162,10 @@ class _Reader:
         except SyntaxError as error:
             # The parser gives offset 0 when the text ends too early.
             column = min(error.offset - 1 if error.offset else len(self.line), len(self.line)) + self.shift
-            self._say(column, f"this is not a rule expression: {error.msg}; write rules such as max_iter(1000), "
-                              "joined by | and &")
+            self._say(
+                column,
+                f"this is not a rule expression: {error.msg}; write rules such as max_iter(1000), joined by | and &",
+            )
         except (RecursionError, MemoryError):
             self._say(self.shift, f"the rule is nested too deeply; at most {MAX_DEPTH} levels are read")
         except ValueError as error:
@@ -172,7 +174,7 @@ class _Reader:
 
     def _column(self, node: ast.expr | ast.keyword) -> int:
         """Position in characters; the parser counts bytes of UTF-8."""
-        return len(self.line.encode()[:node.col_offset].decode(errors="ignore")) + self.shift
+        return len(self.line.encode()[: node.col_offset].decode(errors="ignore")) + self.shift
 
     def _source(self, node: ast.expr) -> str:
         source = ast.get_source_segment(self.line, node) or ""
@@ -271,7 +273,12 @@ class _Reader:
         return values
 
     def _take(
-        self, name: str, option: str | None, node: ast.expr, column: int, options: Mapping[str, Option],
+        self,
+        name: str,
+        option: str | None,
+        node: ast.expr,
+        column: int,
+        options: Mapping[str, Option],
         values: dict[str, Any],
     ) -> None:
         """Put one literal under its option, or say why not."""

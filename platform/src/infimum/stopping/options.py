@@ -142,7 +142,6 @@ def _among(choices: tuple[Any, ...]) -> Callable[[Any], Any]:
     return check
 
 
-
 def _text(value: object) -> str:
     if isinstance(value, str):
         return value
@@ -165,7 +164,11 @@ def _anything(value: Any) -> Any:
 
 
 _SIMPLE: Mapping[type, Callable[[Any], Any]] = {
-    int: whole, float: number, str: _text, bool: _truth, type(None): _nothing,
+    int: whole,
+    float: number,
+    str: _text,
+    bool: _truth,
+    type(None): _nothing,
 }
 
 

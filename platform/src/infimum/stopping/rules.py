@@ -235,7 +235,17 @@ BUILT_IN: Final[Mapping[str, type[StoppingRule]]] = MappingProxyType(
     {
         rule.grammar_name(): rule
         for rule in (
-            MaxIter, MaxTime, MaxCalls, Target, GradNorm, Residual, RelChange, AbsChange, Gap, Feasibility, Stall,
+            MaxIter,
+            MaxTime,
+            MaxCalls,
+            Target,
+            GradNorm,
+            Residual,
+            RelChange,
+            AbsChange,
+            Gap,
+            Feasibility,
+            Stall,
         )
     }
 )

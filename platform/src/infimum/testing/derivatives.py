@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from infimum.arrays import Array, inner, is_array, like, namespace, norm, to_numpy
-from infimum.testing.subject import Subject, entry, same
+from infimum.arrays import Array, entry, inner, is_array, like, namespace, norm, to_numpy
+from infimum.testing.subject import Subject, same
 
 ALL_COORDINATES = 64
 """Up to so many coordinates each is checked; of more so many are drawn, besides three random directions."""
@@ -32,7 +32,7 @@ def check_gradient(subject: Subject) -> None:
             if abs(measured) > 1e-3 * float(np.abs(g).max(initial=0.0)) and measured:
                 ratios.append(claimed / measured)
             if excess > 0 and (worst is None or excess > worst[0]):
-                worst = (excess, entry(index, tuple(subject.x.shape)), claimed, measured)
+                worst = (excess, entry(index, tuple(subject.x.shape))[1], claimed, measured)
         _along_directions(subject, point, g)
     if not looked:
         subject.skip("gradient", "no point with a finite value around it was found")
@@ -233,6 +233,6 @@ def check_sample_gradient(subject: Subject) -> None:
         i = int(np.argmax(off))
         subject.wrong(
             "sample_gradient",
-            f"the mean of 256 samples is {many.mean(axis=0)[i]:.6g} at {entry(i, tuple(x.shape))}, the gradient "
+            f"the mean of 256 samples is {many.mean(axis=0)[i]:.6g} at {entry(i, tuple(x.shape))[1]}, the gradient "
             f"{exact[i]:.6g} (standard error {error[i]:.2g})",
         )

@@ -16,7 +16,7 @@ def check_facts(subject: Subject) -> None:
     """All facts that the function declares."""
     lipschitz, modulus = _number(subject, "lipschitz"), _number(subject, "strongly_convex") or 0.0
     if subject.has_gradient:
-        seen = [_curvatures(subject, point, modulus) for point in subject.near()]
+        seen = [_curvatures(subject, point) for point in subject.near()]
         seen = [one for one in seen if math.isfinite(one[0])]
         if seen:
             _compare(subject, lipschitz, modulus, max(one[0] for one in seen), min(one[1] for one in seen))
@@ -38,7 +38,7 @@ def _number(subject: Subject, name: str) -> float | None:
     return number
 
 
-def _curvatures(subject: Subject, x: Array, modulus: float) -> tuple[float, float]:
+def _curvatures(subject: Subject, x: Array) -> tuple[float, float]:
     """The largest and the smallest slope of the gradient around x that power iterations find.
 
     Difference quotients of the gradient never exceed its Lipschitz constant, whatever the step.

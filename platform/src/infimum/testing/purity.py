@@ -58,7 +58,7 @@ def _wrong_form(name: str, result: Any, x: Array) -> str:
         return _unlike(result, x)
     if name == "bounds":
         return next((said for said in (_unlike(one, x) for one in result) if said), "")
-    if name == "values" and (not is_array(result) or tuple(result.shape) != (2,)):
+    if form == "scalars" and (not is_array(result) or tuple(result.shape) != (2,)):
         return f"{describe(result)} for 2 points; expected shape (2,)"
     return ""
 

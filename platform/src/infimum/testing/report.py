@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -125,8 +125,3 @@ class Report:
                 for one in self.findings
             ],
         }
-
-
-def all_ok(reports: Iterable[Report]) -> bool:
-    """Whether nothing is wrong in any of them."""
-    return all(one.ok for one in reports)

@@ -10,12 +10,11 @@ import numpy as np
 
 from infimum.arrays import (
     Array,
-    all_finite,
+    as_data,
     copy,
     describe,
     inner,
     is_array,
-    is_complex,
     is_sparse,
     like,
     namespace,
@@ -145,24 +144,16 @@ def _size(difference: Any) -> float:
 
 
 def as_point(x: Any) -> Array:
-    """`x` as a floating array.
+    """A copy of `x` as a floating array.
 
     Raises
     ------
     InputError
-        If it is not numeric, complex or not finite.
+        If it is not numeric, a single number, complex or not finite.
     """
-    if not is_array(x):
-        x = np.asarray(x)
-    xp = namespace(x)
-    if xp is np and x.dtype.kind not in "fiub":
-        raise InputError(f"x is {describe(x)}; expected real numbers")
-    if is_complex(x):
-        raise InputError(f"x is {describe(x)}; expected real numbers")
-    if not xp.isdtype(x.dtype, "real floating"):
-        x = xp.astype(x, xp.float64)
-    if not x.ndim or 0 in x.shape or not all_finite(x):
-        raise InputError(f"x is {describe(x)}; expected a non-empty array of finite numbers")
+    x = as_data(x, "x", remedy="give a point with finite entries")
+    if not x.ndim:
+        raise InputError("x is a single number; expected an array of at least one axis")
     return copy(x)
 
 
@@ -185,8 +176,3 @@ def kept(result: Any) -> Any:
     if isinstance(result, tuple | list):
         return [kept(one) for one in result]
     return copy(result) if is_array(result) else result.copy() if is_sparse(result) else result
-
-
-def entry(index: int, shape: tuple[int, ...]) -> str:
-    """`[2]` or `[1, 0]`: where a flat index stands."""
-    return f"[{', '.join(str(int(i)) for i in np.unravel_index(index, shape))}]"

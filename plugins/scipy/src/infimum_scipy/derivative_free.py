@@ -20,6 +20,7 @@ class DerivativeFree(Minimize):
     """Base: asks for values only."""
 
     derivatives = "none"
+    preference = -2  # What is known of the problem beyond its values is worth using.
     metrics: ClassVar[Mapping[str, Metric]] = {"value": Metric()}
 
 
@@ -126,7 +127,7 @@ class COBYQA(DerivativeFree):
     scale: bool = False
 
     method = "cobyqa"
-    preference = 1
+    preference = -1
     bounded = constrained = repeats_start = True
     unlimited: ClassVar[Mapping[str, Any]] = {"maxiter": UNLIMITED, "maxfev": UNLIMITED}
 

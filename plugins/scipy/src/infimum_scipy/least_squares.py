@@ -67,7 +67,7 @@ class Residual:
     def _finite(self, data: Any, capability: str) -> Any:
         entries = data.data if is_sparse(data) else data
         if not np.isfinite(entries).all():
-            self.call.error = NonFiniteError("slot 'residuals'", capability, "NaN or inf", 1)
+            self.call.error = NonFiniteError("slot 'residuals'", capability, "NaN or inf")
             raise self.call.error
         return data
 

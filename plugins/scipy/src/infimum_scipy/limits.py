@@ -108,7 +108,7 @@ class Rows:
     def _finite(data: Any, capability: str) -> Any:
         entries = data.data if is_sparse(data) else vector(data)
         if not np.isfinite(entries).all():
-            raise NonFiniteError("a constraint", capability, "NaN or inf", 1)
+            raise NonFiniteError("a constraint", capability, "NaN or inf")
         return data
 
 

@@ -13,8 +13,9 @@ import numpy as np
 from infimum.arrays import Array, norm, zeros_like
 from infimum.errors import InputError
 from infimum.solver import Metric, Slot, Solver
-from infimum_splitting.primal_dual import norm_squared
-from infimum_splitting.steps import FixedStep, curvature, refuse_bad
+from infimum_splitting.changes import change_metrics
+from infimum_splitting.primal_dual import all_moved, norm_squared
+from infimum_splitting.steps import FixedStep, certain, curvature, moved, refuse_bad
 
 NAME = "splitting.admm"
 BALANCE_EVERY = 10
@@ -51,14 +52,14 @@ class ADMMState:
 def _primal(state: ADMMState) -> float | None:
     if state.x_from is None:
         return None
-    return math.hypot(*(norm(y - before) for y, before in zip(state.y, state.y_from, strict=True))) / state.rho_from
+    return math.hypot(*(moved(before, y, state.rho_from) for before, y in zip(state.y_from, state.y, strict=True)))
 
 
 def _dual(state: ADMMState) -> float | None:
     if state.x_from is None:
         return None
     used = state.pull_from + state.leap * (state.pull_from - state.pull_before)
-    return norm((state.x_from - state.x) / state.tau_from + (state.pull - used))
+    return certain(norm((state.x_from - state.x) / state.tau_from + (state.pull - used)), state.x, state.tau_from)
 
 
 def _residual(state: ADMMState) -> float | None:
@@ -122,6 +123,7 @@ class ADMM(Solver):
         "primal_residual": Metric(_primal),
         "dual_residual": Metric(_dual),
         "rho": Metric(attrgetter("rho")),
+        **change_metrics(all_moved),
     }
     State: ClassVar[type] = ADMMState
 

@@ -15,8 +15,9 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from infimum.arrays import Array, inner, namespace, norm
+from infimum.arrays import Array, inner, norm
 from infimum.errors import NonFiniteError
+from infimum_splitting.steps import rounding
 
 FACTOR = 2.0
 """By which a refused step is divided: 1/t exceeds the true Lipschitz constant by no more."""
@@ -46,7 +47,7 @@ def first_trial(smooth: Any, x: Array, gradient: Array) -> float:
         length = PROBE * size
         _, ahead = smooth.value_and_gradient(x - (length / slope) * gradient)
         change = norm(ahead - gradient)
-        if NOISE * _rounding(x) * slope < change < math.inf:
+        if NOISE * rounding(x) * slope < change < math.inf:
             return length / change
     if smooth.lipschitz:
         return 1.0 / float(smooth.lipschitz)
@@ -102,10 +103,10 @@ def backtrack(
                 return Trial(x, t, new, slope)
             # The slopes carry rounding as well: of their own size, of that of the residuals behind f (for least squares
             # a slope is a product of at most sqrt(2 f L)), and of x.
-            if excess <= NOISE * _rounding(x) * max(abs(new), abs(value)):
+            if excess <= NOISE * rounding(x) * max(abs(new), abs(value)):
                 slope = smooth.value_and_gradient(x)[1] if slope is None else slope
                 size = norm(gradient) + math.sqrt(2.0 * max(abs(new), abs(value)) / t) + norm(y) / t
-                slack = 100.0 * _rounding(x) * size * math.sqrt(square)
+                slack = 100.0 * rounding(x) * size * math.sqrt(square)
                 if inner(slope - gradient, move) <= square / t + slack:
                     return Trial(x, t, new, slope)
         t /= FACTOR
@@ -114,7 +115,3 @@ def backtrack(
         f"gradient norm {norm(gradient):.3g}: the gradient does not fit the value, or its error is larger than what "
         "is left of it; check the gradient, or give a step size and turn backtracking off"
     )
-
-
-def _rounding(x: Array) -> float:
-    return float(namespace(x).finfo(x.dtype).eps)

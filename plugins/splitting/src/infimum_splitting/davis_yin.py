@@ -9,26 +9,13 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from annotated_types import Gt, Lt
 
-from infimum.arrays import Array, norm
+from infimum.arrays import Array
 from infimum.errors import InputError
 from infimum.solver import Metric, Slot
 from infimum_splitting.steps import FixedStep, Stepping, first_step, refuse_bad, refuse_relaxation
+from infimum_splitting.two_points import METRICS, TwoPointState
 
 NAME = "splitting.davis_yin"
-
-
-@dataclass(slots=True)
-class DavisYinState:
-    """`x` and `y` are the results of the two proxes (`y` None at iteration 0); `z` is the governing point."""
-
-    x: Array
-    y: Array | None
-    z: Array
-    t: float
-
-
-def _residual(state: DavisYinState) -> float | None:
-    return None if state.y is None else max(1.0, 1.0 / state.t) * norm(state.y - state.x)
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -45,7 +32,8 @@ class DavisYin(Stepping):
         `(x - y)/t ∈ grad h(x) + ∂f(x) + ∂g(y)`,
 
     so both the distance of the two points (in units of x) and the subgradient that is left (in units of the gradient)
-    are at most `residual`, whatever the step.
+    are at most `residual`, whatever the step. `abs_change` and `rel_change` are `||y - x||`, by which z moves: x may
+    stand still while z is still far from its place.
 
     Parameters
     ----------
@@ -68,8 +56,8 @@ class DavisYin(Stepping):
     step_size: FixedStep
     relaxation: float
 
-    metrics: ClassVar[Mapping[str, Metric]] = {"residual": Metric(_residual)}
-    State: ClassVar[type] = DavisYinState
+    metrics: ClassVar[Mapping[str, Metric]] = METRICS
+    State: ClassVar[type] = TwoPointState
 
     def __init__(self, step: FixedStep = "auto", relaxation: Annotated[float, Gt(0), Lt(2)] = 1.0) -> None:
         refuse_bad(step, NAME, schedules=False)
@@ -101,10 +89,10 @@ class DavisYin(Stepping):
                 f"L = {constant:.4g}): the iterates need not converge; take a smaller relaxation or step"
             )
 
-    def init(self, parts: Any, start: Array, rng: np.random.Generator) -> DavisYinState:
-        return DavisYinState(start, None, start, first_step(self.step_size, parts.smooth.lipschitz, NAME))
+    def init(self, parts: Any, start: Array, rng: np.random.Generator) -> TwoPointState:
+        return TwoPointState(start, None, start, first_step(self.step_size, parts.smooth.lipschitz, NAME))
 
-    def step(self, parts: Any, state: DavisYinState) -> DavisYinState:
+    def step(self, parts: Any, state: TwoPointState) -> TwoPointState:
         z, t = state.z, state.t
         x = parts.first.prox(z, t)
         v = (-t) * parts.smooth.gradient(x)
@@ -115,4 +103,4 @@ class DavisYin(Stepping):
         if self.relaxation != 1.0:
             move *= self.relaxation
         move += z
-        return DavisYinState(x, y, move, t)
+        return TwoPointState(x, y, move, t)

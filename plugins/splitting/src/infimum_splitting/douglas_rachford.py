@@ -9,25 +9,12 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from annotated_types import Gt, Lt
 
-from infimum.arrays import Array, norm
+from infimum.arrays import Array
 from infimum.solver import Metric, Slot
 from infimum_splitting.steps import FixedStep, Stepping, prox_step, refuse_bad, refuse_relaxation
+from infimum_splitting.two_points import METRICS, TwoPointState
 
 NAME = "splitting.douglas_rachford"
-
-
-@dataclass(slots=True)
-class DouglasRachfordState:
-    """`x` and `y` are the results of the two proxes (`y` None at iteration 0); `z` is the governing point."""
-
-    x: Array
-    y: Array | None
-    z: Array
-    t: float
-
-
-def _residual(state: DouglasRachfordState) -> float | None:
-    return None if state.y is None else max(1.0, 1.0 / state.t) * norm(state.y - state.x)
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -45,6 +32,8 @@ class DouglasRachford(Stepping):
 
     so both the distance of the two points (in units of x) and the subgradient that is left (in units of the gradient)
     are at most `residual`, whatever the step. Two sets without a common point keep it above their distance.
+    `abs_change` and `rel_change` are `||y - x||`, by which z moves: x may stand still while z is still far from its
+    place.
 
     Parameters
     ----------
@@ -69,8 +58,8 @@ class DouglasRachford(Stepping):
     step_size: FixedStep
     relaxation: float
 
-    metrics: ClassVar[Mapping[str, Metric]] = {"residual": Metric(_residual)}
-    State: ClassVar[type] = DouglasRachfordState
+    metrics: ClassVar[Mapping[str, Metric]] = METRICS
+    State: ClassVar[type] = TwoPointState
 
     def __init__(
         self,
@@ -88,10 +77,10 @@ class DouglasRachford(Stepping):
             Slot("second", needs=("prox",), at_most=1),
         )
 
-    def init(self, parts: Any, start: Array, rng: np.random.Generator) -> DouglasRachfordState:
-        return DouglasRachfordState(start, None, start, prox_step(self.step_size, (parts.first, parts.second)))
+    def init(self, parts: Any, start: Array, rng: np.random.Generator) -> TwoPointState:
+        return TwoPointState(start, None, start, prox_step(self.step_size, (parts.first, parts.second)))
 
-    def step(self, parts: Any, state: DouglasRachfordState) -> DouglasRachfordState:
+    def step(self, parts: Any, state: TwoPointState) -> TwoPointState:
         z, t = state.z, state.t
         x = parts.first.prox(z, t)
         mirrored = 2.0 * x
@@ -101,4 +90,4 @@ class DouglasRachford(Stepping):
         if self.relaxation != 1.0:
             move *= self.relaxation
         move += z
-        return DouglasRachfordState(x, y, move, t)
+        return TwoPointState(x, y, move, t)

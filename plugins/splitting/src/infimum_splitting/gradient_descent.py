@@ -13,7 +13,7 @@ from infimum.arrays import Array, norm
 from infimum.exactness import Exactness
 from infimum.solver import Metric, Slot
 from infimum_splitting.backtracking import backtrack, first_trial
-from infimum_splitting.steps import Step, Stepping, check_step, first_step, refuse_bad
+from infimum_splitting.steps import Step, Stepping, check_step, first_step, refuse_bad, scheduled
 
 NAME = "splitting.gradient_descent"
 
@@ -91,7 +91,7 @@ class GradientDescent(Stepping):
     def step(self, parts: Any, state: GradientDescentState) -> GradientDescentState:
         if self.backtracking:
             return self._backtrack(parts, state)
-        t = self.step_size(state.k) if callable(self.step_size) else state.t
+        t = scheduled(self.step_size, state.k, NAME) if callable(self.step_size) else state.t
         x = (-t) * state.gradient
         x += state.x
         if state.value is None:

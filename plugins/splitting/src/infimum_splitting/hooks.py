@@ -18,7 +18,7 @@ SOLVERS = (
     ("douglas_rachford", "DouglasRachford", "proximal", "proxes of two functions in turn; no smoothness needed"),
     ("davis_yin", "DavisYin", "proximal", "gradient of the smooth terms, proxes of two others"),
     ("pdhg", "PDHG", "primal-dual", "prox of one term, and of any number under linear maps that are not inverted"),
-    ("condat_vu", "CondatVu", "primal-dual", "the same with smooth terms by their gradient"),
+    ("condat_vu", "CondatVu", "primal-dual", "gradient of smooth terms, prox of one, and of any number under maps"),
     ("admm", "ADMM", "primal-dual", "two blocks, x and A x: prox of one term, and of any number under linear maps"),
 )
 

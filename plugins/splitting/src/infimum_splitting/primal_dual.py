@@ -9,6 +9,8 @@ from typing import Any
 
 from infimum.arrays import Array, norm, zeros_like
 from infimum.solver import Metric, Slot
+from infimum_splitting.changes import change_metrics
+from infimum_splitting.steps import certain, moved
 
 SAFETY = 0.99
 """What `auto` makes of tau sigma ||A||^2, which must stay below 1."""
@@ -80,8 +82,9 @@ def primal_residual(state: PrimalDualState) -> float | None:
     if state.x_from is None:
         return None
     if state.gradient is None:
-        return norm(state.x_from - state.x) / state.tau
-    return norm((state.x_from - state.x) / state.tau + (state.gradient - state.gradient_from))
+        return moved(state.x_from, state.x, state.tau)
+    size = norm((state.x_from - state.x) / state.tau + (state.gradient - state.gradient_from))
+    return certain(size, state.x, state.tau)
 
 
 def dual_residual(state: PrimalDualState) -> float | None:
@@ -89,7 +92,12 @@ def dual_residual(state: PrimalDualState) -> float | None:
     if state.x_from is None:
         return None
     columns = zip(state.y_from, state.y, state.ahead_from, state.image, strict=True)
-    return math.hypot(*(norm((before - y) / state.sigma + (ahead - image)) for before, y, ahead, image in columns))
+    return math.hypot(
+        *(
+            certain(norm((before - y) / state.sigma + (ahead - image)), y, state.sigma)
+            for before, y, ahead, image in columns
+        )
+    )
 
 
 def residual(state: PrimalDualState) -> float | None:
@@ -98,10 +106,20 @@ def residual(state: PrimalDualState) -> float | None:
     return None if primal is None or dual is None else max(primal, dual)
 
 
+def all_moved(state: Any) -> tuple[float, float] | None:
+    """By how much the last iteration moved x and the dual points together, and their norm."""
+    if state.x_from is None:
+        return None
+    changes = [norm(y - before) for y, before in zip(state.y, state.y_from, strict=True)]
+    sizes = [norm(y) for y in state.y]
+    return math.hypot(norm(state.x - state.x_from), *changes), math.hypot(norm(state.x), *sizes)
+
+
 METRICS: Mapping[str, Metric] = {
     "residual": Metric(residual),
     "primal_residual": Metric(primal_residual),
     "dual_residual": Metric(dual_residual),
+    **change_metrics(all_moved),
 }
 
 

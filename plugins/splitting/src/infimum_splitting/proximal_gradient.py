@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from operator import attrgetter
@@ -10,12 +11,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from infimum.arrays import Array, inner, norm
-from infimum.errors import InputError
+from infimum.arrays import Array, inner
+from infimum.errors import InfimumWarning, InputError
 from infimum.exactness import Exactness
 from infimum.solver import Metric, Slot
 from infimum_splitting.backtracking import backtrack, first_trial
-from infimum_splitting.steps import Step, Stepping, check_step, first_step, refuse_bad
+from infimum_splitting.steps import Step, Stepping, check_step, first_step, moved, refuse_bad, scheduled
 
 NAME = "splitting.proximal_gradient"
 
@@ -39,7 +40,7 @@ class ProximalGradientState:
 
 
 def _mapping_norm(state: ProximalGradientState) -> float | None:
-    return None if state.origin is None else norm(state.origin - state.x) / state.t
+    return None if state.origin is None else moved(state.origin, state.x, state.t)
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -65,7 +66,8 @@ class ProximalGradient(Stepping):
         step size is safe). Convergence for convex f needs t < 2/L, and t <= 1/L with acceleration. A schedule is asked
         for t at k = 0, 1, …
     acceleration : bool, default False
-        FISTA momentum: O(1/k^2) instead of O(1/k) in F. Noise adds up in it, so a stochastic prox is refused.
+        FISTA momentum: O(1/k^2) instead of O(1/k) in F. Noise adds up in it, so a stochastic gradient or prox is
+        refused unless `allow_stochastic`.
     restart : bool, default False
         Forget the momentum whenever it points uphill, `<y - x+, x+ - x> > 0` (adaptive restart by the gradient): the
         linear rate of strongly convex problems without knowing their modulus. Needs `acceleration`.
@@ -73,6 +75,8 @@ class ProximalGradient(Stepping):
         Halve the step whenever f at `x+` exceeds its quadratic model with curvature 1/t, and go on with the shorter
         one; `step` is the first trial. No L is needed: "auto" then measures the curvature along the first gradient.
         1/t ends at no more than 2 L. The metric `step` shows the step that was taken.
+    allow_stochastic : bool, default False
+        Take a stochastic gradient or prox together with acceleration all the same, with a warning.
 
     Raises
     ------
@@ -83,7 +87,7 @@ class ProximalGradient(Stepping):
     Warns
     -----
     InfimumWarning
-        If the first step exceeds the bound above.
+        If the first step exceeds the bound above, or momentum is to meet noise.
 
     References
     ----------
@@ -96,6 +100,7 @@ class ProximalGradient(Stepping):
     acceleration: bool
     restart: bool
     backtracking: bool
+    allow_stochastic: bool
 
     metrics: ClassVar[Mapping[str, Metric]] = {
         "grad_norm": Metric(_mapping_norm),
@@ -104,7 +109,12 @@ class ProximalGradient(Stepping):
     State: ClassVar[type] = ProximalGradientState
 
     def __init__(
-        self, step: Step = "auto", acceleration: bool = False, restart: bool = False, backtracking: bool = False
+        self,
+        step: Step = "auto",
+        acceleration: bool = False,
+        restart: bool = False,
+        backtracking: bool = False,
+        allow_stochastic: bool = False,
     ) -> None:
         refuse_bad(step, NAME, schedules=not backtracking)
         if restart and not acceleration:
@@ -113,17 +123,20 @@ class ProximalGradient(Stepping):
         object.__setattr__(self, "acceleration", acceleration)
         object.__setattr__(self, "restart", restart)
         object.__setattr__(self, "backtracking", backtracking)
+        object.__setattr__(self, "allow_stochastic", allow_stochastic)
 
     def slots(self) -> tuple[Slot, ...]:
         careful, noisy = Exactness.approximate, Exactness.stochastic
         needs = ("value_and_gradient", "value") if self.backtracking else ("gradient",)
-        smooth = careful if self.acceleration or self.backtracking else noisy
+        rest = careful if self.acceleration and not self.allow_stochastic else noisy
         return (
-            Slot("smooth", needs=needs, at_least=1, accepts=smooth),
-            Slot("rest", needs=("prox",), at_most=1, accepts=careful if self.acceleration else noisy),
+            Slot("smooth", needs=needs, at_least=1, accepts=careful if self.backtracking else rest),
+            Slot("rest", needs=("prox",), at_most=1, accepts=rest),
         )
 
     def check(self, parts: Any) -> None:
+        if self.acceleration:
+            _warn_of_noise(parts)
         if self.backtracking:
             return
         factor, why = (1.0, "accelerated steps need t <= 1/L") if self.acceleration else (2.0, "steps need t < 2/L")
@@ -146,7 +159,7 @@ class ProximalGradient(Stepping):
         if self.backtracking:
             x, t, value, gradient = self._trial(parts, state)
         else:
-            t = self.step_size(state.k) if callable(self.step_size) else state.t
+            t = scheduled(self.step_size, state.k, NAME) if callable(self.step_size) else state.t
             v = (-t) * parts.smooth.gradient(y)
             v += y
             x, value, gradient = parts.rest.prox(v, t), None, None
@@ -168,3 +181,14 @@ class ProximalGradient(Stepping):
             parts.smooth, parts.rest.prox, state.y, float(value), gradient, state.t, reuse=not self.acceleration
         )
         return new.x, new.t, new.value if new.gradient is not None else None, new.gradient
+
+
+def _warn_of_noise(parts: Any) -> None:
+    for slot in ("smooth", "rest"):
+        if getattr(getattr(parts, slot), "exactness", Exactness.exact) is Exactness.stochastic:
+            warnings.warn(
+                f"{NAME}: what stands in slot '{slot}' is stochastic, and acceleration amplifies its noise: expect a "
+                "larger error than without; compare with acceleration=False",
+                InfimumWarning,
+                stacklevel=3,
+            )

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from infimum.arrays import Array, norm
+from infimum.arrays import Array
 from infimum.solver import Metric, Slot
-from infimum_splitting.steps import Step, Stepping, prox_step, refuse_bad
+from infimum_splitting.steps import Step, Stepping, moved, prox_step, refuse_bad, scheduled
 
 NAME = "splitting.proximal_point"
 STRIDE = 10.0
@@ -28,7 +28,7 @@ class ProximalPointState:
 
 
 def _subgradient_norm(state: ProximalPointState) -> float | None:
-    return None if state.origin is None else norm(state.origin - state.x) / state.t
+    return None if state.origin is None else moved(state.origin, state.x, state.t)
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -71,9 +71,9 @@ class ProximalPoint(Stepping):
 
     def init(self, parts: Any, start: Array, rng: np.random.Generator) -> ProximalPointState:
         step = self.step_size
-        t = float(step(0)) if callable(step) else prox_step(step, (parts.objective,), STRIDE)
+        t = scheduled(step, 0, NAME) if callable(step) else prox_step(step, (parts.objective,), STRIDE)
         return ProximalPointState(start, None, t, 0)
 
     def step(self, parts: Any, state: ProximalPointState) -> ProximalPointState:
-        t = self.step_size(state.k) if callable(self.step_size) else state.t
+        t = scheduled(self.step_size, state.k, NAME) if callable(self.step_size) else state.t
         return ProximalPointState(parts.objective.prox(state.x, t), state.x, t, state.k + 1)

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from annotated_types import Gt
 
+from infimum.arrays import Array, namespace, norm
 from infimum.errors import InfimumWarning, InputError
 from infimum.schedule import Schedule
 from infimum.solver import Solver
@@ -43,13 +44,23 @@ def refuse_relaxation(relaxation: float, what: str) -> None:
         raise InputError(f"{what}: relaxation={relaxation!r}; expected a number above 0 and below 2")
 
 
+def scheduled(schedule: Schedule, k: int, what: str) -> float:
+    """The step of iteration k, tested."""
+    t = float(schedule(k))
+    if not 0 < t < math.inf:
+        # Later on the run ends with what it has.
+        error = InputError if k == 0 else ArithmeticError
+        raise error(f"{what}: schedule {schedule!r} gave step {t:g} at k = {k}; expected a positive finite number")
+    return t
+
+
 def first_step(step: Any, lipschitz: float | None, what: str, *, backtracks: bool = False) -> float:
     """The step of iteration 0 as a number; `backtracks` says whether the solver could do without L.
 
     "auto" is 1/L. For L = 0 it is 1.0: f is linear, its gradient never changes, and every step size is safe.
     """
     if callable(step):
-        return float(step(0))
+        return scheduled(step, 0, what)
     if step != "auto":
         return float(step)
     if lipschitz is None:
@@ -79,6 +90,25 @@ def prox_step(step: Any, parts: Iterable[Any], factor: float = 1.0) -> float:
         return float(step)
     constants = map(curvature, parts)
     return next((factor / constant for constant in constants if constant), 1.0)
+
+
+def rounding(x: Array) -> float:
+    """The distance from 1 to the next number in the precision of x."""
+    return float(namespace(x).finfo(x.dtype).eps)
+
+
+def moved(before: Array, after: Array, t: float) -> float:
+    """`||before - after|| / t`, and no less than the rounding of `after` makes of it: see `certain`."""
+    return certain(norm(before - after) / t, after, t)
+
+
+def certain(size: float, after: Array, t: float) -> float:
+    """A residual `size` that rests on how far a step of length t moved, at least `eps/2 ||after|| / t`.
+
+    A step that is lost to rounding moves nothing, and then certifies nothing: a short step far from an optimum would
+    look like an optimum.
+    """
+    return max(size, 0.5 * rounding(after) * norm(after) / t)
 
 
 def curvature(part: Any) -> float | None:
