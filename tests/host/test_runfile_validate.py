@@ -29,6 +29,10 @@ def blocks() -> Composite:
 
 start = np.full(4, 3.0)
 
+def start_alone():
+    return np.ones(4)
+
+
 def start_for(problem):
     return np.full(4, 2.0)
 """
@@ -246,6 +250,7 @@ def test_a_random_start_depends_on_the_seed_alone(load) -> None:
         ("{file: one.npy, key: a}", "holds one array without a name; leave out key: a"),
         ("{file: bad.npz}", "bad.npz cannot be read"),
         ("[1, 2]", "x0 is (2,)"),
+        ("python:e_own_problem:start_alone", "is called with the problem, start(problem), but: too many"),
     ],
 )
 def test_wrong_starts_are_located(load, folder, x0: str, message: str) -> None:
@@ -280,6 +285,7 @@ def test_the_resolved_file_is_whole_and_reads_back(load, folder) -> None:
         "acceleration": False,
         "restart": False,
         "backtracking": False,
+        "allow_stochastic": False,
     }
     assert resolved["constraints"] == [{"use": "core.nonnegative"}]
     assert resolved["oracles"]["loss"]["use"] == "zeroth.forward_difference"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -53,7 +54,9 @@ def by_hand(f, points, block, gamma, memory, eps, difference):
 
 
 @pytest.mark.parametrize("difference", ["central", "forward"])
-@pytest.mark.parametrize(("block", "gamma", "memory"), [(2, 1.0, N), (3, 0.9, N), (1, 0.0, N), (N, 1.0, N), (2, 0.7, 3), (4, 1.0, 2)])
+@pytest.mark.parametrize(
+    ("block", "gamma", "memory"), [(2, 1.0, N), (3, 0.9, N), (1, 0.0, N), (N, 1.0, N), (2, 0.7, 3), (4, 1.0, 2)]
+)
 @pytest.mark.parametrize("batched", [False, True])
 def test_the_estimates_are_those_of_the_method(block, gamma, memory, difference, batched):
     points = [RNG.standard_normal(N) for _ in range(9)]
@@ -179,7 +182,7 @@ def test_stability_ends_where_k_lr_h_is_2(factor, stable):
     f = Function(lambda x: float(0.5 * (x * x).sum()))
     run = {"stopping": "max_iter(2000)", "seed": 0}
     x = infimum.solve(Composite({"f": f}), np.ones(n), solver=Descent(lr=lr, block=block), **run).x
-    assert (np.abs(x).max() < 1e-2) is stable
+    assert bool(np.abs(x).max() < 1e-2) is stable
 
 
 @pytest.mark.parametrize("block", [1, 3, 5, 8, 53])
@@ -238,12 +241,22 @@ def test_diagnostics_stand_in_the_trace_and_steer_rules():
 def test_a_run_resumes_bit_for_bit_in_mid_cycle(options):
     def prepare():
         solver = Descent(lr=0.05, difference="forward", eps=1e-4, **options)
-        return infimum.prepare(Composite({"f": quadratic()}), np.zeros(N), solver=solver, stopping="max_iter(9)", seed=3)
+        return infimum.prepare(
+            Composite({"f": quadratic()}), np.zeros(N), solver=solver, stopping="max_iter(9)", seed=3
+        )
 
     whole, first, second = prepare(), prepare(), prepare()
     first.advance(4)
     second.load_state_dict(first.state_dict())
     np.testing.assert_array_equal(whole.solve().x, second.solve().x)
+
+
+@pytest.mark.parametrize("one", [Coherent(gamma=0.5, init=[1, 2]), Descent(lr=0.1, order="shuffled cycle")])
+def test_both_travel_to_other_processes(one):
+    twin = pickle.loads(pickle.dumps(one))
+    assert twin == one
+    assert repr(twin) == repr(one)
+    assert set(twin.metrics) == set(one.metrics)
 
 
 def test_weight_decay_moves_what_the_buffer_covers():
@@ -316,7 +329,10 @@ def test_options_out_of_range_are_refused(target, options, message):
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"lr": -1.0}, r"lr=-1\.0; expected a positive"), ({"weight_decay": -0.1}, r"weight_decay=-0\.1; expected a finite")],
+    [
+        ({"lr": -1.0}, r"lr=-1\.0; expected a positive"),
+        ({"weight_decay": -0.1}, r"weight_decay=-0\.1; expected a finite"),
+    ],
 )
 def test_options_of_the_solver_are_refused(options, message):
     with pytest.raises(InputError, match=message):

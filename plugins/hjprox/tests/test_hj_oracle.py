@@ -223,3 +223,21 @@ def test_a_resumed_run_is_the_whole_run():
     first.advance(5)
     second = run().load_state_dict(first.state_dict())
     np.testing.assert_array_equal(second.solve().x, whole.x)
+
+
+@pytest.mark.parametrize("separable", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_run_on_torch_points(dtype, separable):
+    torch = pytest.importorskip("torch")
+    more = {
+        "solver": "splitting.proximal_gradient",
+        "oracles": {"penalty": HJProx(n_samples=500, separable=separable)},
+        "stopping": "max_iter(60)",
+        "seed": 6,
+    }
+    got = infimum.solve(regression(), torch.zeros(4, dtype=getattr(torch, dtype)), **more)
+    ours = infimum.solve(regression(), np.zeros(4), **more)
+    assert str(got.x.dtype) == f"torch.{dtype}"
+    np.testing.assert_allclose(got.tail_x.numpy(), ours.tail_x, atol=0.05)
+    half = infimum.solve(regression(), np.zeros(4, dtype), **more)
+    assert half.x.dtype == dtype

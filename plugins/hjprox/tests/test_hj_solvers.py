@@ -26,7 +26,7 @@ DIFFERENCES = np.diff(np.eye(6), axis=0)
 def terms(name, penalty):
     if name == "proximal_point":
         return {"f": penalty}
-    if name == "pdhg":
+    if name in ("pdhg", "admm"):
         return {"loss": SquaredL2().translate(B[:6]), "tv": penalty @ DIFFERENCES}
     if name == "condat_vu":
         return {"loss": LOSS, "tv": penalty @ DIFFERENCES}
@@ -40,6 +40,7 @@ SOLVERS = {
     "davis_yin": ({}, {"positive": Nonnegative()}),
     "pdhg": ({"ratio": 30}, {}),
     "condat_vu": ({"ratio": 10}, {}),
+    "admm": ({}, {}),
 }
 
 

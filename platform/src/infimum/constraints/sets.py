@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from infimum.arrays import Array, clip, entry, is_array, to_numpy
+from infimum.arrays import Array, clip, entry, is_array, norm, to_numpy
 from infimum.constraints.base import ConvexSet
 from infimum.errors import InputError
 
@@ -129,3 +129,7 @@ class Nonnegative(Interval):
 
     def _limits(self) -> tuple[Any, Any]:
         return 0.0, None
+
+    def violation(self, x: Array) -> float:
+        """Euclidean distance to the set."""
+        return norm(clip(x, None, 0.0))

@@ -116,12 +116,15 @@ class LeastSquares(RowLoss):
         R = self.matrix.forward(X.T) - self.target[:, None]
         return (0.5 * self.weight) * namespace(R).sum(R * R, axis=0)
 
+    def _weighed(self, slope: Array) -> Array:
+        return slope if self.weight == 1.0 else self.weight * slope
+
     def gradient(self, x: Array) -> Array:
-        return self.weight * self.matrix.adjoint(self.matrix.forward(x) - self.target)
+        return self._weighed(self.matrix.adjoint(self.matrix.forward(x) - self.target))
 
     def value_and_gradient(self, x: Array) -> tuple[float, Array]:
         r = self.matrix.forward(x) - self.target
-        return 0.5 * self.weight * inner(r, r), self.weight * self.matrix.adjoint(r)
+        return 0.5 * self.weight * inner(r, r), self._weighed(self.matrix.adjoint(r))
 
     def hvp(self, x: Array, v: Array) -> Array:
         return self.weight * self.matrix.adjoint(self.matrix.forward(v))

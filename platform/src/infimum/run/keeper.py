@@ -19,7 +19,7 @@ times max(1, |f(x0)|)."""
 
 
 FEASIBILITY = 1e-6
-"""Violation up to which a point counts as feasible: that of the usual tolerances, which an iterative method can reach."""
+"""Violation up to which a point counts as feasible: a usual tolerance, which iterative methods can reach."""
 
 
 @dataclass(slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from inspect import signature
 from typing import Any
 
@@ -109,11 +108,12 @@ def make_start(spec: Any, problem: Any, load_python: Callable[[str], Any]) -> An
 
 
 def _called(spec: str, target: Callable[[Any], Any], problem: Any) -> Any:
-    with suppress(ValueError):  # some built-in callables do not tell their signature
-        try:
-            signature(target).bind(problem)
-        except TypeError as error:
-            raise InputError(f"x0: '{spec}' is called with the problem, start(problem), but: {error}") from None
+    try:
+        signature(target).bind(problem)
+    except TypeError as error:
+        raise InputError(f"x0: '{spec}' is called with the problem, start(problem), but: {error}") from None
+    except ValueError:  # some built-in callables do not tell their signature
+        pass
     return target(problem)
 
 

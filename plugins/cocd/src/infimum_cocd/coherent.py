@@ -7,6 +7,7 @@ import math
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -97,10 +98,10 @@ class Coherent(Oracle):
     wants: ClassVar[tuple[str, ...]] = ("values",)
     supplies: ClassVar[tuple[str, ...]] = ("gradient", "value_and_gradient")
     metrics: ClassVar[Mapping[str, Callable[[Any], Any]]] = {
-        "staleness": lambda part: part.staleness,
-        "coherence": lambda part: part.coherence,
-        "estimate_change": lambda part: part.estimate_change,
-        "staleness_bound": lambda part: part.staleness_bound,
+        "staleness": attrgetter("staleness"),
+        "coherence": attrgetter("coherence"),
+        "estimate_change": attrgetter("estimate_change"),
+        "staleness_bound": attrgetter("staleness_bound"),
     }
 
     def __post_init__(self) -> None:

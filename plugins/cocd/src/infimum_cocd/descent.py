@@ -7,6 +7,7 @@ import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -94,14 +95,14 @@ class Descent(Solver):
     weight_decay: float
 
     metrics: ClassVar[Mapping[str, Metric]] = {
-        "step": Metric(lambda state: state.lr),
-        "effective_step": Metric(lambda state: state.effective),
-        "value": Metric(lambda state: state.memory.value),
-        "grad_norm": Metric(lambda state: state.slope),
-        "staleness": Metric(lambda state: state.staleness),
-        "coherence": Metric(lambda state: state.memory.cosine),
-        "estimate_change": Metric(lambda state: state.memory.change),
-        "staleness_bound": Metric(lambda state: state.bound),
+        "step": Metric(attrgetter("lr")),
+        "effective_step": Metric(attrgetter("effective")),
+        "value": Metric(attrgetter("memory.value")),
+        "grad_norm": Metric(attrgetter("slope")),
+        "staleness": Metric(attrgetter("staleness")),
+        "coherence": Metric(attrgetter("memory.cosine")),
+        "estimate_change": Metric(attrgetter("memory.change")),
+        "staleness_bound": Metric(attrgetter("bound")),
     }
     State: ClassVar[type] = DescentState
     preference: ClassVar[int] = -3

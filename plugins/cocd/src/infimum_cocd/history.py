@@ -23,10 +23,12 @@ class Diagnostics:
     cosine, change : float or None
         Cosine between the last two gradient estimates, and the norm of their difference.
     curvature : float or None
-        The largest Lipschitz constant of the gradient seen in the last cycle: a lower bound of the true one.
+        The largest second difference along a coordinate in the last cycle: a lower bound of the Lipschitz constant of
+        the gradient. None for forward differences, which do not show it.
     staleness_bound : float or None
-        Theorem 5.3 with that constant, hence an estimate: the 1-norm of what staleness does to the gradient. None
-        before the first full cycle, and for gamma < 1 or memory < n.
+        Theorem 5.3 with that curvature for the constant, hence an estimate: the 1-norm of what staleness does to the
+        gradient on a fixed batch. None without curvature, before the first full cycle, and for gamma < 1 or
+        memory < n.
     effective_step : float
         The largest lr of a group times its gain by reuse: (n/block) lr for gamma = 1.
     """
@@ -50,12 +52,9 @@ class History:
         self.change: float | None = None
         self.full = False
 
-    def measured(self, change: float, noise: float, back: int, cycle: int) -> None:
-        """A block of slopes changed by `change` since its last refresh `back` steps ago."""
-        if back < len(self.travel):
-            way = self.travel[-1] - self.travel[-1 - back]
-            if way > 0:
-                self.curved.append(change / way if change > 10.0 * noise else 0.0)
+    def measured(self, curvature: float, cycle: int) -> None:
+        """The curvature along the coordinates of this step."""
+        self.curved.append(curvature)
         while len(self.curved) > cycle:
             self.curved.popleft()
         self.full = len(self.curved) == cycle
@@ -76,13 +75,9 @@ class History:
         self.cosine = dot / math.sqrt(old * new) if old * new > 0 else None
         self.change = math.sqrt(change)
 
-    def steady(self) -> float | None:
-        """The largest curvature of the last cycle, once a whole one was measured."""
-        return max(self.curved) if self.full else None
-
     def curvature(self) -> float | None:
-        """The largest one of the last cycle, None before something was measured."""
-        return max(self.curved, default=None)
+        """The largest one of the last cycle, None where nothing was measured."""
+        return max(self.curved, default=0.0) or None
 
     def longest(self, steps: int) -> float:
         """The longest of the last steps."""

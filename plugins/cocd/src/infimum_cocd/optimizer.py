@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import warnings
 from collections.abc import Callable, Mapping
@@ -72,8 +73,8 @@ class CoCD(torch.optim.Optimizer):
     Warns
     -----
     InfimumWarning
-        Once, if eps is below the noise floor of the loss; once, if the effective step exceeds 2/L for the curvature L
-        measured on the way.
+        Once, if eps is below the noise floor of the loss; once, if the effective step exceeds 2/L for the largest
+        second difference L along a coordinate, which central differences show and the true L exceeds.
     """
 
     def __init__(
@@ -98,6 +99,10 @@ class CoCD(torch.optim.Optimizer):
         super().add_param_group(param_group)
         check_positive(self.param_groups[-1]["lr"], "lr", f"{NAME}: parameter group {len(self.param_groups) - 1}")
         _check_group(self.param_groups[-1], len(self.param_groups) - 1)
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take up a state; nothing is shared with where it came from."""
+        super().load_state_dict(copy.deepcopy(state_dict))
 
     def __getstate__(self) -> dict[str, Any]:
         own = {"block": self.block, "memory": self.memory, "difference": self.difference}
@@ -143,9 +148,10 @@ class CoCD(torch.optim.Optimizer):
         taken = shared["taken"] if shared.get("n") == n else 0
         block_now = list(segments(active, taken, block, n))
         loss = as_loss(closure(), 0, 0)
-        slopes = [self._slopes(closure, one, loss) for one in block_now]
+        found = [self._slopes(closure, one, loss) for one in block_now]
+        slopes = [slope for slope, _ in found]
         self._warn_of_noise(active, loss)
-        self._measure(block_now, slopes, taken, n, loss)
+        self._history.measured(max(bend for _, bend in found), max(1, n // block))
         self._refresh(active, block_now, slopes, taken + block, n)
         self._descend(active, taken + block, n)
         shared["taken"], shared["n"] = taken + block, n
@@ -172,8 +178,8 @@ class CoCD(torch.optim.Optimizer):
         block = max(1, round(math.sqrt(n))) if isinstance(self.block, str) else int(self.block)
         return block, n if self.memory is None else int(self.memory)
 
-    def _slopes(self, closure: Callable[[], Any], one: Segment, loss: float) -> torch.Tensor:
-        """Difference quotients along a segment, in its dtype."""
+    def _slopes(self, closure: Callable[[], Any], one: Segment, loss: float) -> tuple[torch.Tensor, float]:
+        """Difference quotients along a segment, in its dtype, and the largest second one, which is none for forward."""
         p, eps = one.parameter, float(one.group["eps"])
         here = p.detach().reshape(-1)[one.start : one.stop]
         up, down = here + eps, here - eps if self.difference == "central" else here
@@ -185,11 +191,11 @@ class CoCD(torch.optim.Optimizer):
                 f"{str(p.dtype).rpartition('.')[2]}; give a larger eps"
             )
         if self.difference == "forward":
-            change = losses(closure, one, [up])[0] - loss
-        else:
-            ahead, behind = losses(closure, one, [up, down])
-            change = ahead - behind
-        return (change / width.double()).to(p.dtype)
+            return ((losses(closure, one, [up])[0] - loss) / width.double()).to(p.dtype), 0.0
+        ahead, behind = losses(closure, one, [up, down])
+        noise = 4.0 * torch.finfo(p.dtype).eps * abs(loss)
+        bend = float((ahead + behind - 2.0 * loss).max()) - noise
+        return ((ahead - behind) / width.double()).to(p.dtype), max(0.0, bend / eps**2)
 
     def _buffer(self, p: torch.Tensor) -> torch.Tensor:
         state = self.state[p]
@@ -197,25 +203,6 @@ class CoCD(torch.optim.Optimizer):
             state["buffer"] = torch.zeros_like(p, memory_format=torch.contiguous_format)
         buffer: torch.Tensor = state["buffer"]
         return buffer
-
-    def _measure(self, block_now: list[Segment], slopes: list[torch.Tensor], taken: int, n: int, loss: float) -> None:
-        """How much the block has changed since its last refresh, with the decay undone."""
-        block, memory = self._sizes(n)
-        if taken < n or memory < n:
-            return
-        square = noise = 0.0
-        done = back = 0
-        for one, fresh in zip(block_now, slopes, strict=True):
-            serial = torch.arange(taken + done, taken + done + fresh.numel())
-            steps = taken // block - torch.div(serial - n, block, rounding_mode="floor")
-            done, back = done + fresh.numel(), max(back, int(steps.max()))
-            decay = float(one.group["gamma"]) ** steps
-            if not bool((decay > 1e-3).all()):
-                return
-            old = self._buffer(one.parameter).view(-1)[one.start : one.stop]
-            square += float((fresh - old / decay.to(old)).double().square().sum())
-            noise += fresh.numel() * (torch.finfo(fresh.dtype).eps * loss / float(one.group["eps"])) ** 2
-        self._history.measured(math.sqrt(square), 4.0 * math.sqrt(noise), back, max(1, n // block))
 
     def _refresh(
         self, active: Active, block_now: list[Segment], slopes: list[torch.Tensor], taken: int, n: int
@@ -274,7 +261,7 @@ class CoCD(torch.optim.Optimizer):
         active, n = self._active()
         block, memory = self._sizes(n)
         taken = int(self._shared().get("taken", 0))
-        oldest = (taken - memory) // block if taken >= memory else -1
+        oldest = (taken - memory) // block if taken >= memory else -int(memory == n)
         curvature = self._history.curvature()
         bound = None
         if curvature and taken >= n and memory == n and all(group["gamma"] == 1.0 for _, group in active):
@@ -301,12 +288,12 @@ class CoCD(torch.optim.Optimizer):
                 warnings.warn(f"{NAME}: {text}", InfimumWarning, stacklevel=5)
 
     def _warn_of_step(self, active: Active, n: int) -> None:
-        curvature = self._history.steady()
-        if self._step_told or curvature is None:
+        curvature = self._history.curvature()
+        if self._step_told or not self._history.full:
             return
         block, memory = self._sizes(n)
         for _, group in active:
-            text = unstable(n, block, float(group["gamma"]), memory, float(group["lr"]), curvature)
+            text = unstable(n, block, float(group["gamma"]), memory, float(group["lr"]), curvature, "seen so far")
             if text is not None and not self._step_told:
                 self._step_told = True
                 warnings.warn(f"{NAME}: {text}", InfimumWarning, stacklevel=5)

@@ -58,7 +58,7 @@ def as_loss(value: Any, i: int, sign: int) -> float:
     if isinstance(value, torch.Tensor) and value.numel() != 1:
         raise InputError(f"closure returned a tensor of shape {tuple(value.shape)}; expected one number, the loss")
     try:
-        loss = float(value)
+        loss = float(value.detach() if isinstance(value, torch.Tensor) else value)
     except (TypeError, ValueError) as error:
         raise InputError(f"closure returned {type(value).__name__}; expected the loss, a number") from error
     if not math.isfinite(loss):

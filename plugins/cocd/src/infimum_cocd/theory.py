@@ -58,8 +58,10 @@ def staleness_bound(lipschitz: float, delta: float, n: int, block: int) -> float
     return 0.5 * lipschitz * delta * (block * K * (K - 1) + 2 * r * K)
 
 
-def unstable(n: int, block: int, gamma: float, memory: int | None, lr: float, curvature: float | None) -> str | None:
-    """A sentence if the effective step is beyond 2 / curvature, else None."""
+def unstable(
+    n: int, block: int, gamma: float, memory: int | None, lr: float, curvature: float | None, how: str = "declared"
+) -> str | None:
+    """A sentence if the effective step is beyond 2 / curvature, else None; `how` says where the curvature is from."""
     factor = gain(n, block, gamma, memory)
     if not curvature or factor * lr * curvature <= 2.0 * (1.0 + 1e-9):
         return None
@@ -71,4 +73,4 @@ def unstable(n: int, block: int, gamma: float, memory: int | None, lr: float, cu
             f"effective step {factor * lr:.3g}: with gamma={gamma:g} it is (1-gamma^K)/(1-gamma)*lr with "
             f"K=n/block={K:.3g}"
         )
-    return f"{what}, beyond 2/L={2.0 / curvature:.3g} (L={curvature:.3g}); reduce lr or gamma"
+    return f"{what}, beyond 2/L={2.0 / curvature:.3g} (L={curvature:.3g}, {how}); reduce lr or gamma"

@@ -89,8 +89,8 @@ class Estimate:
     def covariance(self, u: Array) -> Array:
         """The weighted covariance of the samples times `u`: `delta t` times `jvp(u)`."""
         xp, scale = namespace(self.point), self._sample.last.scale
-        square = xp.reshape(scale * scale, tuple(self.point.shape)) if self._rules.separable else float(scale[0, 0]) ** 2
-        return square * self.jvp(u)
+        apart, square = self._rules.separable, scale * scale
+        return (xp.reshape(square, tuple(self.point.shape)) if apart else float(square[0, 0])) * self.jvp(u)
 
 
 def hj_prox(

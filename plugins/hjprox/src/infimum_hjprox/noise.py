@@ -18,7 +18,9 @@ CACHE = 2**17
 
 def limit(like: Array) -> int:
     """Most floats of one array of samples, by the device of `like`."""
-    return CACHE if type(like) is np.ndarray or like.device.type == "cpu" else LIMIT
+    if type(like) is np.ndarray or not is_torch_array(like) or like.device.type == "cpu":
+        return CACHE
+    return LIMIT
 
 
 def chunk(count: int, like: Array, antithetic: bool) -> int:

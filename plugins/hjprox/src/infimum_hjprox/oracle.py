@@ -262,7 +262,6 @@ class HJProxPart:
             "evaluations": self.evaluations,
             "adapted": dict(self._adapted),
             "numbers": dict(self._numbers),
-            "warned": self._values is not None and self._values.warned,
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

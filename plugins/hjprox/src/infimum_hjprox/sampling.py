@@ -76,46 +76,71 @@ def sample(
     evaluate: Evaluate, x: Array, t: float, delta: float, count: int, rules: Rules, seeds: Callable[[], int]
 ) -> Sample:
     """Estimate the prox of each row of `x`."""
-    xp, (rows, n) = namespace(x), x.shape
-    shape = (rows, n if rules.separable else 1)
-    deltas, ess, variance = np.full(shape, float(delta)), np.zeros(shape), np.zeros(shape)
-    widened, recentered = np.zeros(shape, dtype=int), np.zeros(shape, dtype=int)
-    open_ = np.ones(shape, dtype=bool)
-    center, point, evaluations = x, xp.zeros_like(x), 0
+    search = _Search(x, delta, count, rules)
     while True:
-        active = np.flatnonzero(open_.any(axis=1))
-        pick = None if active.size == rows else _index(active, x)
-        moved = bool(recentered.any())
+        active = np.flatnonzero(search.open.any(axis=1))
+        pick = None if active.size == x.shape[0] else _index(active, x)
         found = _round(
             evaluate,
             _rows(x, pick),
-            _rows(center, pick),
-            _like(deltas[active], x),
+            _rows(search.center, pick),
+            _like(search.delta[active], x),
             t,
             count,
             seeds(),
             rules,
-            moved=moved,
+            moved=search.moved,
         )
-        evaluations += count * active.size
-        got = to_numpy(found.ess).astype(float)
-        some, few = got > 0, got < rules.ess_min * count
-        here = open_[active]
-        again = here & some & (got < RECENTER_BELOW * count) & (recentered[active] < rules.recenter)
-        wider = here & ~again & (few | ~some)
-        _refuse_exhausted(wider & (widened[active] >= WIDENINGS), some, deltas[active], count)
-        done = here & ~again & ~wider
+        if search.take(found, active, pick):
+            return search.result(found)
+
+
+class _Search:
+    """Where each row or coordinate stands: sampled around which center, with which delta, done or not."""
+
+    def __init__(self, x: Array, delta: float, count: int, rules: Rules) -> None:
+        shape = (x.shape[0], x.shape[1] if rules.separable else 1)
+        self.rules, self.count = rules, count
+        self.center, self.point = x, x
+        self.delta = np.full(shape, float(delta))
+        self.ess, self.variance = np.zeros(shape), np.zeros(shape)
+        self.widened, self.recentered = np.zeros(shape, dtype=int), np.zeros(shape, dtype=int)
+        self.open = np.ones(shape, dtype=bool)
+        self.moved = False
+        self.evaluations = 0
+
+    def take(self, found: Round, active: np.ndarray, pick: Array | None) -> bool:
+        """Use a round of the rows in `active`; whether everything is done."""
+        rules, count = self.rules, self.count
+        first, self.evaluations = self.evaluations == 0, self.evaluations + count * active.size
+        got, variance = to_numpy(found.ess).astype(float), to_numpy(found.variance)
         estimate = found.center + found.scale * found.mean
-        point = _put(point, pick, estimate, done)
-        center = _put(center, pick, estimate, again)
-        ess[active] = np.where(done, got, ess[active])
-        variance[active] = np.where(done, to_numpy(found.variance), variance[active])
-        recentered[active] += again
-        widened[active] += wider
-        deltas[active] = np.where(wider, 2.0 * deltas[active], deltas[active])
-        open_[active] = here & ~done
-        if not open_.any():
-            return Sample(point, ess, deltas, variance, widened, recentered, evaluations, found)
+        least = max(rules.ess_min, RECENTER_BELOW if rules.recenter else 0.0) * count
+        if first and got.min() >= max(least, 1.0):
+            # The usual case: enough samples everywhere at once.
+            self.point, self.ess, self.variance = estimate, got, variance
+            return True
+        here, some = self.open[active], got > 0
+        again = here & some & (got < RECENTER_BELOW * count) & (self.recentered[active] < rules.recenter)
+        wider = here & ~again & ((got < rules.ess_min * count) | ~some)
+        _refuse_exhausted(wider & (self.widened[active] >= WIDENINGS), some, self.delta[active], count)
+        done = here & ~again & ~wider
+        self.point = _put(self.point, pick, estimate, done)
+        self.center = _put(self.center, pick, estimate, again)
+        self.ess[active] = np.where(done, got, self.ess[active])
+        self.variance[active] = np.where(done, variance, self.variance[active])
+        self.recentered[active] += again
+        self.widened[active] += wider
+        self.delta[active] *= np.where(wider, 2.0, 1.0)
+        self.open[active] = here & ~done
+        self.moved = self.moved or bool(again.any())
+        return not self.open.any()
+
+    def result(self, last: Round) -> Sample:
+        """What was found, once everything is done."""
+        return Sample(
+            self.point, self.ess, self.delta, self.variance, self.widened, self.recentered, self.evaluations, last
+        )
 
 
 def _refuse_exhausted(failed: np.ndarray, some: np.ndarray, delta: np.ndarray, count: int) -> None:
@@ -184,14 +209,15 @@ def _round(
     for low in range(0, rows, step):
         part = slice(low, low + step)
         noise = whole if whole is not None else normals(seed, count, x, rules.antithetic)
-        pieces.append(_sums(evaluate, x[part], center[part], delta[part], t, noise, rules, moved, keep=rows == 1))
+        piece = _sums(evaluate, x[part], center[part], delta[part], t, noise, rules, moved, keep=rows == 1)
+        pieces.append(piece)
     scale = xp.sqrt(delta * t)
-    columns = [xp.concat(list(one)) if len(pieces) > 1 else one[0] for one in zip(*(p[:-2] for p in pieces))]
-    mean, ess, variance = columns
-    second = None
-    if rules.separable:
-        second = xp.concat([p[-2] for p in pieces]) if len(pieces) > 1 else pieces[0][-2]
+    mean, ess, variance, second = (_joined([piece[k] for piece in pieces], xp) for k in range(4))
     return Round(seed, center, scale, mean, ess, variance * scale * scale, second, pieces[0][-1])
+
+
+def _joined(pieces: list[Any], xp: Any) -> Any:
+    return pieces[0] if len(pieces) == 1 or pieces[0] is None else xp.concat(pieces)
 
 
 def _sums(
@@ -309,9 +335,12 @@ class _Total:
         """Mean, ESS, variance of the mean, mean square. Rows without any finite value: ESS 0 and zeros."""
         xp = namespace(self.one)
         alive = self.one > 0
-        one = xp.where(alive, self.one, xp.ones_like(self.one))
+        if bool(xp.all(alive)):
+            one, ess = self.one, self.one * self.one / self.square
+        else:
+            one = xp.where(alive, self.one, xp.ones_like(self.one))
+            ess = xp.where(alive, one * one / xp.where(alive, self.square, xp.ones_like(self.square)), 0 * one)
         mean = self.first / one
-        ess = xp.where(alive, one * one / xp.where(alive, self.square, xp.ones_like(self.square)), 0 * one)
         if rules.separable:
             cross, square = mean * self.gh, mean * mean
         else:

@@ -48,10 +48,7 @@ class Values:
     def __call__(self, points: Array) -> Array:
         xp, m = namespace(points), int(points.shape[0])
         seen = points if self.shape == tuple(points.shape[1:]) else xp.reshape(points, (m, *self.shape))
-        if self.batched:
-            out = self._form(self.call(seen), m, points)
-        else:
-            out = self._one_by_one(seen, m, points)
+        out = self._form(self.call(seen), m, points) if self.batched else self._one_by_one(seen, m, points)
         self._check(out, xp)
         return xp.reshape(out, (m, -1)) if self.separable else out
 
