@@ -185,7 +185,8 @@ class Result:
                 raise InputError(f"{folder} already holds a {_FILE}.{suffix}; choose another folder")
         tree = {name: getattr(self, name) for name in _PLAIN}
         if self.dump is not None:
-            tree["x"], tree["best_x"] = self.dump(self.x), None if self.best_x is None else self.dump(self.best_x)
+            for name in ("x", "best_x", "tail_x"):
+                tree[name] = None if tree[name] is None else self.dump(tree[name])
         tree["status"] = str(self.status)
         tree["fired"] = dump_reasons(self.fired)
         tree["trace"] = None if self.trace is None else dict(self.trace)

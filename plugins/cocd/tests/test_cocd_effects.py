@@ -118,9 +118,9 @@ def test_reuse_learns_where_block_descent_at_the_same_lr_stands_still():
     """Softmax regression, 650 parameters; the large net is a slow test."""
     loss, accuracy = train(initialized(nn.Linear(64, 10)), 6_750, gamma=1.0, lr=0.02, block=13)
     still, _ = train(initialized(nn.Linear(64, 10)), 6_750, gamma=0.0, lr=0.02, block=13)
-    assert loss < 0.5
+    assert loss < 0.6
     assert accuracy > 0.88
-    assert still > 1.5
+    assert still > 2.0
 
 
 def mlp():
