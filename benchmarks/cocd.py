@@ -21,6 +21,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -250,6 +251,8 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=96_000, help="of the small net")
     parser.add_argument("--write", type=Path, metavar="FILE", help="draw the curves (needs matplotlib)")
     arguments = parser.parse_args()
+    if arguments.write and find_spec("matplotlib") is None:
+        parser.error("--write needs matplotlib: pip install matplotlib")
     torch.set_num_threads(1)
     # Step sizes beyond stability are part of the tables.
     warnings.simplefilter("ignore", InfimumWarning)

@@ -1,7 +1,7 @@
 """What `hjprox.prox` reaches and what it costs: every table with its seeds, which were fixed before.
 
-    python benchmarks/hjprox.py                     # all tables, about four minutes
-    python benchmarks/hjprox.py nonnegative tv      # some of them
+python benchmarks/hjprox.py                     # all tables, about four minutes
+python benchmarks/hjprox.py nonnegative tv      # some of them
 """
 
 from __future__ import annotations
@@ -212,8 +212,10 @@ def speed() -> None:
     from infimum_problems.groups import overlapping_group_lasso
 
     groups = overlapping_group_lasso().terms[1].body
-    cases = {"l1": (lambda Y: np.abs(Y).sum(1), lambda y: float(np.abs(y).sum()), 20),
-             "groups": (groups.values, groups.value, 10)}
+    cases = {
+        "l1": (lambda Y: np.abs(Y).sum(1), lambda y: float(np.abs(y).sum()), 20),
+        "groups": (groups.values, groups.value, 10),
+    }
     for name, (many, one, n) in cases.items():
         for count in (1000, 10_000):
             ours = partial(hj_prox, many, x[:n], 0.01, n_samples=count, preset="paper", rng=1)

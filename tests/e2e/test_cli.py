@@ -312,6 +312,23 @@ def test_a_broken_plugin_is_set_aside(tmp_path_factory) -> None:
     assert process("doctor", env=env).returncode == 1
 
 
+def test_doctor_finds_a_component_that_cannot_be_imported_when_asked(tmp_path_factory) -> None:
+    site = tmp_path_factory.mktemp("site")
+    (site / "e2e_hollow.py").write_text(
+        "from infimum.plugins import hook\n\n@hook\ndef infimum_oracles(register):\n"
+        "    register('gone', 'e2e_nowhere:Gone', summary='not there')\n"
+    )
+    info = site / "e2e_hollow-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: e2e-hollow\nVersion: 1.0\nRequires-Dist: infimum\n")
+    (info / "entry_points.txt").write_text("[infimum]\nhollow = e2e_hollow\n")
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")])}
+    assert process("doctor", env=env).returncode == 0
+    found = process("doctor", "--load", env=env)
+    assert found.returncode == 1
+    assert re.search(r"problem: .*hollow\.gone.*e2e_nowhere", found.stdout)
+
+
 def test_list_is_light() -> None:
     script = (
         "import sys, time, resource\n"

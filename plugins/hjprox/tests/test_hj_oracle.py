@@ -104,8 +104,8 @@ def test_the_adaptive_delta_finds_what_the_samples_can_serve():
 
 def test_separable_shares_from_the_function_or_from_single_entries():
     results = [
-        bind(f, separable=True, n_samples=200).prox(X, 0.5) for f in (Separable(abs), L1(), Function(
-            lambda x: float(abs(x).sum()), extra={"separable_values": abs}))
+        bind(f, separable=True, n_samples=200).prox(X, 0.5)
+        for f in (Separable(abs), L1(), Function(lambda x: float(abs(x).sum()), extra={"separable_values": abs}))
     ]
     np.testing.assert_allclose(results[1], results[0], rtol=1e-12)
     np.testing.assert_allclose(results[2], results[0], rtol=1e-12)
@@ -120,8 +120,7 @@ def test_a_separable_function_offers_the_same_values_three_ways():
 
 @pytest.mark.parametrize("batched", [False, True])
 def test_the_host_counts_every_sample(batched):
-    f = Function(lambda x: 0.1 * float(abs(x).sum()), **(
-        {"values": lambda Y: 0.1 * abs(Y).sum(1)} if batched else {}))
+    f = Function(lambda x: 0.1 * float(abs(x).sum()), **({"values": lambda Y: 0.1 * abs(Y).sum(1)} if batched else {}))
     got = infimum.solve(
         regression(penalty=f),
         solver="splitting.proximal_gradient",

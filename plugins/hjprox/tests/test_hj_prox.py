@@ -189,8 +189,9 @@ def test_separable_mode_does_not_care_for_the_dimension():
 
 def test_pairs_help_a_smooth_function_at_a_short_step():
     x, f = np.array([0.4, -0.2, 1.0]), lambda Y: np.log1p(np.exp(Y)).mean(1)
-    errors = [hj_prox(f, x, 0.05, delta=1.0, rng=14, antithetic=two, full_output=True).standard_error
-              for two in (False, True)]
+    errors = [
+        hj_prox(f, x, 0.05, delta=1.0, rng=14, antithetic=two, full_output=True).standard_error for two in (False, True)
+    ]
     assert errors[1] < 0.3 * errors[0]
 
 

@@ -110,7 +110,10 @@ def test_overlapping_groups_on_diabetes(seed):
     values = {}
     for name, oracle in (("recentered", HJProx(delta=1e-3)), ("plain", HJProx(delta=0.01, preset="paper"))):
         values[name] = infimum.solve(
-            problem, solver="splitting.proximal_gradient", oracles={"penalty": oracle}, stopping="max_iter(300)",
+            problem,
+            solver="splitting.proximal_gradient",
+            oracles={"penalty": oracle},
+            stopping="max_iter(300)",
             seed=seed,
         )
     for got, bound in ((values["recentered"], 1e-3), (values["plain"], 1e-2)):
@@ -181,8 +184,13 @@ def tv_gap(oracle, iterations, seed):
     exact = infimum.Composite({"loss": loss, "tv": (0.3 * L1()) @ D}, start=b)
     best = infimum.solve(exact, solver={**solver, "ratio": 1}, stopping="residual(1e-9) | max_iter(1e5)", seed=0).value
     problem = infimum.Composite({"loss": loss, "tv": Separable(abs, weight=0.3, convex=True) @ D}, start=b)
-    joint = infimum.Composite({"loss": loss, "tv": Function(
-        lambda y: 0.3 * float(abs(y).sum()), values=lambda Y: 0.3 * abs(Y).sum(1), convex=True) @ D}, start=b)
+    joint = infimum.Composite(
+        {
+            "loss": loss,
+            "tv": Function(lambda y: 0.3 * float(abs(y).sum()), values=lambda Y: 0.3 * abs(Y).sum(1), convex=True) @ D,
+        },
+        start=b,
+    )
     chosen = problem if oracle.separable else joint
     got = infimum.solve(
         chosen, solver=solver, oracles={"tv": oracle}, stopping=f"max_iter({iterations})", seed=seed, value_every=100

@@ -176,11 +176,14 @@ def plugins(json: Json = False) -> None:
 
 @app.command()
 @guarded
-def doctor(json: Json = False) -> int:
+def doctor(
+    json: Json = False,
+    load: Annotated[bool, typer.Option("--load", help="Import every component too, to find what cannot be.")] = False,
+) -> int:
     """Look at Python, libraries and plugins; exit code 1 if something is broken."""
     from infimum.cli.doctor import examine
 
-    return examine(json=json)
+    return examine(json=json, load=load)
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""`infimum doctor`: Python, libraries, plugins; metadata and light plugin modules only."""
+"""`infimum doctor`: Python, libraries, plugins; metadata and light plugin modules only, unless asked for more."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from packaging.requirements import Requirement
 
 from infimum.cli.installed import plugin_data
 from infimum.cli.output import as_json, say, table
-from infimum.plugins.registry import get_registry
+from infimum.errors import PluginError
+from infimum.plugins.registry import Registry, get_registry
 from infimum.versions import version_of
 
 _OPTIONAL = ("torch", "cvxpy", "optuna", "scikit-learn", "matplotlib", "plotly", "joblib")
 _OLDEST = (3, 11)
 
 
-def examine(*, json: bool) -> int:
-    """Print the state of this installation; 1 if something is broken."""
+def examine(*, json: bool, load: bool = False) -> int:
+    """Print the state of this installation; 1 if something is broken. `load` imports every component too."""
     libraries = _libraries()
     registry = get_registry()
     problems = [one["problem"] for one in libraries if one["problem"]]
@@ -30,6 +31,8 @@ def examine(*, json: bool) -> int:
     for plugin in registry.plugins:
         if plugin.broken:
             problems.append(f"plugin {plugin.name} is {plugin.status}: {' '.join(plugin.reason.split())}")
+    if load:
+        problems += _unloadable(registry)
     hints = [f"plugin {one.name}: {' '.join(text.split())}" for one in registry.plugins for text in one.warnings]
     hints += registry.warnings
     if json:
@@ -46,8 +49,19 @@ def examine(*, json: bool) -> int:
             }
         )
     else:
-        _print(libraries, registry.plugins, problems, hints)
+        _print(libraries, registry.plugins, problems, hints, loaded=load)
     return 1 if problems else 0
+
+
+def _unloadable(registry: Registry) -> list[str]:
+    """Components whose target cannot be imported, each with the reason."""
+    faults = []
+    for component in registry.components():
+        try:
+            component.load()
+        except PluginError as error:
+            faults.append(" ".join(str(error).split()))
+    return faults
 
 
 def _libraries() -> list[dict[str, Any]]:
@@ -71,7 +85,9 @@ def _libraries() -> list[dict[str, Any]]:
     return rows
 
 
-def _print(libraries: list[dict[str, Any]], plugins: Any, problems: list[str], hints: list[str]) -> None:
+def _print(
+    libraries: list[dict[str, Any]], plugins: Any, problems: list[str], hints: list[str], *, loaded: bool
+) -> None:
     say(f"infimum {version_of('infimum') or '(not installed)'}")
     say(f"Python {platform.python_version()} ({sys.executable}) on {platform.platform()}")
     say()
@@ -85,4 +101,4 @@ def _print(libraries: list[dict[str, Any]], plugins: Any, problems: list[str], h
     for line in hints:
         say(f"hint: {line}")
     if not problems:
-        say("nothing is broken")
+        say("nothing is broken" if loaded else "nothing is broken (components are not imported for this: see --load)")

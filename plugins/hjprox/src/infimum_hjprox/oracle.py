@@ -225,9 +225,7 @@ class HJProxPart:
         self.last = found
         self.k += 1
         self.evaluations += found.evaluations
-        self._numbers = {
-            "error": float(found.standard_error), "ess": ess, "delta": float(np.max(found.delta)), "t": t
-        }
+        self._numbers = {"error": float(found.standard_error), "ess": ess, "delta": float(np.max(found.delta)), "t": t}
         for name, number in (("delta", delta), ("n_samples", float(count))):
             schedule = getattr(self.options, name)
             if isinstance(schedule, EssAdaptive):
