@@ -20,7 +20,7 @@ SLOW: set[str] = set()
 BROKEN = {Status.failed, Status.nonfinite, Status.diverged, Status.infeasible, Status.interrupted}
 COMMAND = re.compile(r"^#\s+infimum (run|check|explain) (\S+)(.*)$", re.MULTILINE)
 
-pytestmark = pytest.mark.filterwarnings("default::infimum.errors.InfimumWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::infimum.errors.InfimumWarning")
 
 
 def test_there_are_run_files() -> None:

@@ -59,7 +59,7 @@ class TestBest:
         for k in (one, free):
             k.look(1, 0.0, {"value": 1.0}, "x")
             k.look(2, 0.0, {"value": 0.0, "violation": None}, "x")
-        assert one.best.iteration == -1 and free.best.iteration == 1
+        assert one.best.iteration == -1 and free.best.iteration == 2
 
     def test_an_infinite_value_is_better_than_nothing_and_worse_than_any_other(self) -> None:
         one = Keeper("value")

@@ -356,6 +356,25 @@ def test_points_that_do_not_fit_are_refused(options, x, message):
         bind(quadratic(), **options).gradient(x)
 
 
+@pytest.mark.parametrize("oracle", [False, True])
+def test_a_run_whose_points_run_away_ends_with_its_best_point_kept(oracle):
+    """eps vanishes beside them before the host calls it divergence."""
+    gradient_descent = {
+        "solver": {"use": "splitting.gradient_descent", "step": 1.0},
+        "oracles": {"f": Coherent(block=2)},
+    }
+    result = infimum.solve(
+        Composite({"f": quadratic()}),
+        np.ones(N),
+        **(gradient_descent if oracle else {"solver": Descent(lr=1.0, block=2)}),
+        stopping="max_iter(2000)",
+        seed=0,
+    )
+    assert result.status == "failed" and not result.success
+    assert "vanishes beside x[" in result.message and "if the points run away, shorter steps" in result.message
+    assert result.best_value <= quadratic().value(np.ones(N))
+
+
 def test_another_shape_is_refused():
     part = bind(Function(lambda x: float(x @ x)))
     part.gradient(np.zeros(4))

@@ -41,4 +41,5 @@ def test_values_alone_come_within_a_hundredth_of_the_reference():
     result = run.solve()
     assert result.exactness == "stochastic"
     assert 0 <= result.value - best <= 1e-2 * best
+    assert 0 <= result.tail_value - best <= 1e-2 * best
     assert np.count_nonzero(result.x) == 30

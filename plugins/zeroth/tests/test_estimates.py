@@ -469,6 +469,25 @@ def test_a_mistake_is_named(make, message):
         make()
 
 
+@pytest.mark.parametrize(
+    "oracle",
+    [RandomDirections(eps=1e-5), Spsa(1e-5), Mezo(1e-5), ForwardDifference(1e-5, relative=False)],
+    ids=lambda one: type(one).__name__,
+)
+def test_points_that_run_away_end_a_run_with_its_best_point_kept(oracle):
+    result = infimum.solve(
+        Function(lambda x: float(x @ x)),
+        np.ones(5),
+        solver={"use": "splitting.gradient_descent", "step": 3.0},
+        oracles={"objective": oracle},
+        stopping="max_iter(2000)",
+        seed=0,
+    )
+    assert result.status == "failed" and "vanishes beside" in result.message
+    assert "if the points run away, shorter steps" in result.message
+    assert result.best_value <= 5.0
+
+
 @pytest.mark.parametrize("oracle", [CentralDifference(1e-12), RandomDirections(eps=1e-12), Spsa(1e-12)])
 def test_below_the_noise_floor_is_a_warning(oracle):
     with pytest.warns(InfimumWarning, match=r"rounding drowns the gradient: \|f\(x\)\| = 1e\+06 .* (eps|c) of about"):

@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 nn = torch.nn
 
 from infimum_zeroth import MeZO, mezo_gradient  # noqa: E402
-from infimum_zeroth.torch_mezo import Displaced, direction  # noqa: E402
+from infimum_zeroth.torch_mezo import Displaced, _seed, direction  # noqa: E402
 
 
 class Tied(nn.Module):
@@ -131,6 +131,33 @@ def test_a_step_is_the_estimate_times_lr():
     assert value == expected
     for p, q, g in zip(model.parameters(), twin.parameters(), gradients, strict=True):
         torch.testing.assert_close(p, q * (1 - 0.05) - 0.1 * g, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-12), (torch.float32, 1e-4)])
+def test_it_is_the_method_that_displaces_in_place(dtype, tolerance):
+    """As it is usually written: to +eps, to -eps, back, and along the same direction drawn once more."""
+    model, twin = mlp(dtype), mlp(dtype)
+    optimizer = MeZO(model.parameters(), 0.01, eps=1e-3, weight_decay=0.1, seed=3)
+    params, source = list(twin.parameters()), torch.Generator().manual_seed(3)
+    loss, other = loss_of(model, dtype), loss_of(twin, dtype)
+
+    @torch.no_grad()
+    def step():
+        seed = int(torch.randint(2**63 - 1, (), generator=source, dtype=torch.int64))
+        z = [direction(p, _seed(seed, j)) for j, p in enumerate(params)]
+        values = []
+        for move in (1e-3, -2e-3, 1e-3):
+            for p, u in zip(params, z, strict=True):
+                p.add_(u, alpha=move)
+            values.append(float(other()))
+        for p, u in zip(params, z, strict=True):
+            p.mul_(1 - 0.01 * 0.1).add_(u, alpha=-0.01 * (values[0] - values[1]) / 2e-3)
+
+    for _ in range(50):
+        optimizer.step(loss)
+        step()
+    for p, q in zip(model.parameters(), params, strict=True):
+        torch.testing.assert_close(p, q, rtol=tolerance, atol=tolerance)
 
 
 def test_it_trains():

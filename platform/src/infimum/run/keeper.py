@@ -81,7 +81,7 @@ class Keeper:
         self.best = Best()
         self.broken = False
         """Whether a point or its merit was not finite."""
-        self._absent = None if constrained else 0.0
+        self.constrained = constrained
         self._bound = -1.0
         """Square of `_limit`, above which a point is looked at again; negative before the first check."""
         self._limit = math.inf
@@ -104,15 +104,19 @@ class Keeper:
             stop = self._value(iteration, float(value))
             if stop is not None:
                 return stop
-        best = self.best
-        violation = metrics.get("violation", self._absent)
-        if violation is None:
-            return None
-        if violation <= self.feasibility_tol:
-            violation = 0.0
-        elif violation != violation:
-            return self._break(f"violation is NaN at iteration {iteration}")
-        if violation < best.violation or (value < best.value and violation == best.violation):
+        best, violation = self.best, 0.0
+        if self.constrained:
+            violation = metrics.get("violation")
+            if violation is None:
+                return None
+            if violation <= self.feasibility_tol:
+                violation = 0.0
+            elif violation != violation:
+                return self._break(f"violation is NaN at iteration {iteration}")
+            better = violation < best.violation or (value < best.value and violation == best.violation)
+        else:
+            better = value < best.value or best.iteration < 0
+        if better:
             best.point = point if self.copy is None or point is None else self.copy(point)
             best.value, best.violation = value, violation
             best.iteration, best.time, best.metrics = iteration, time, metrics

@@ -227,7 +227,7 @@ class Run:
             self._begin()
         monitor, sampler, parts = self.monitor, self.sampler, self.bound.parts
         step, solution, sample, check = self.solver.step, self.solver.solution, sampler.sample, monitor.check
-        every, needs_previous, inplace = self.check_every, bool(sampler.changes), self.solver.inplace
+        every, copies = self.check_every, bool(sampler.changes) and self.solver.inplace
         state, iteration, metrics = self.state, monitor.iteration, self.metrics
         end, first = None if steps is None else iteration + steps, iteration == 0
         stop, point, tail = monitor.stop, self.previous, self.tail
@@ -259,7 +259,7 @@ class Run:
                 self.state, self.metrics = state, metrics
                 if tail is not None:
                     tail.add(point)
-                if inplace and needs_previous:
+                if copies:
                     point = self.problem.copy(point)
                 self.previous = point
         except Exception as error:

@@ -6,6 +6,7 @@ check; `~a` is true while `a` answers None, and unknown while `a` is.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -13,6 +14,7 @@ from typing import Any, ClassVar
 from infimum.errors import InputError
 from infimum.status import Status
 from infimum.stopping.base import UNKNOWN, Progress, Reason, StoppingRule, Tracker, Unknown
+from infimum.stopping.trackers import IterationTracker, TimeTracker
 
 
 @dataclass(frozen=True, repr=False)
@@ -188,12 +190,21 @@ class _Trackers:
 
 
 class _AnyTracker(_Trackers):
-    __slots__ = ()
+    """Limits have no memory: while none of them is reached they need not be asked, and the others always are."""
+
+    __slots__ = ("_iterations", "_others", "_seconds")
+
+    def __init__(self, trackers: Sequence[Tracker]) -> None:
+        super().__init__(trackers)
+        self._iterations = min((one.n for one in trackers if isinstance(one, IterationTracker)), default=math.inf)
+        self._seconds = min((one.seconds for one in trackers if isinstance(one, TimeTracker)), default=math.inf)
+        self._others = tuple(one.update for one in trackers if not isinstance(one, IterationTracker | TimeTracker))
 
     def update(self, progress: Progress) -> Reason | Unknown | None:
         fired: list[Reason] | None = None
         unknown = None
-        for update in self._updates:
+        below = progress.iteration < self._iterations and progress.elapsed < self._seconds
+        for update in self._others if below else self._updates:
             answer = update(progress)
             if answer is None:
                 continue

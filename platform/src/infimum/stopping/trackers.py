@@ -42,31 +42,31 @@ class _Memory:
 class IterationTracker(_Memory):
     """Fires from iteration n on."""
 
-    __slots__ = ("_n",)
+    __slots__ = ("n",)
 
     def __init__(self, rule: MaxIter) -> None:
         super().__init__(rule)
-        self._n = rule.n
+        self.n = rule.n
 
     def update(self, progress: Progress) -> Reason | None:
-        if progress.iteration < self._n:
+        if progress.iteration < self.n:
             return None
-        return self._reason(f"iteration {progress.iteration} >= {self._n}", iteration=progress.iteration)
+        return self._reason(f"iteration {progress.iteration} >= {self.n}", iteration=progress.iteration)
 
 
 class TimeTracker(_Memory):
     """Fires once the run has taken its seconds."""
 
-    __slots__ = ("_seconds",)
+    __slots__ = ("seconds",)
 
     def __init__(self, rule: MaxTime) -> None:
         super().__init__(rule)
-        self._seconds = rule.seconds
+        self.seconds = rule.seconds
 
     def update(self, progress: Progress) -> Reason | None:
-        if progress.elapsed < self._seconds:
+        if progress.elapsed < self.seconds:
             return None
-        return self._reason(f"elapsed {progress.elapsed:.6g} s >= {literal(self._seconds)} s", elapsed=progress.elapsed)
+        return self._reason(f"elapsed {progress.elapsed:.6g} s >= {literal(self.seconds)} s", elapsed=progress.elapsed)
 
 
 class CallsTracker(_Memory):

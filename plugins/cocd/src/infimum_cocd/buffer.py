@@ -148,7 +148,16 @@ def refresh(options: Buffering, function: Any, old: Buffer, x: Array, with_value
     n = old.serial.size
     block, _ = options.sizes(n)
     coordinates, order = _next(old, block)
-    slopes, value, level = partials(function, x, coordinates, options.eps, options.difference, with_value, options.what)
+    slopes, value, level = partials(
+        function,
+        x,
+        coordinates,
+        options.eps,
+        options.difference,
+        with_value,
+        options.what,
+        first=old.taken == 0,
+    )
     if old.taken == 0:
         _warn_of_noise(options, x, level)
     index = coordinates if xp is np else xp.asarray(coordinates, device=x.device)

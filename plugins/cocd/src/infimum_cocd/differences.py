@@ -26,7 +26,15 @@ class Query:
 
 
 def partials(
-    function: Any, x: Array, coordinates: np.ndarray, eps: float, difference: str, with_value: bool, what: str
+    function: Any,
+    x: Array,
+    coordinates: np.ndarray,
+    eps: float,
+    difference: str,
+    with_value: bool,
+    what: str,
+    *,
+    first: bool = True,
 ) -> tuple[Array, float | None, float]:
     """Difference quotients of `function` at x in some coordinates of its flattened form, the value at x, and a level.
 
@@ -38,7 +46,9 @@ def partials(
     Raises
     ------
     InputError
-        If eps vanishes beside an entry of x.
+        If eps vanishes beside an entry of x, unless `first` is False.
+    ArithmeticError
+        In place of it: no mistake of the input then, but points that have run away, which ends a run as `failed`.
     NonFiniteQuery
         If a value is NaN or infinite.
     """
@@ -47,7 +57,7 @@ def partials(
     here = flat[_index(coordinates, flat, xp)]
     up, down = here + eps, here - eps if difference == "central" else here
     width = up - down
-    _refuse_vanished(width, here, coordinates, eps, what, xp)
+    _refuse_vanished(width, here, coordinates, eps, what, xp, first)
     base = difference == "forward" or with_value
     count = len(coordinates)
     moved = [np.full(1 if base else 0, -1), coordinates, *([coordinates] if difference == "central" else [])]
@@ -68,14 +78,17 @@ def _index(coordinates: np.ndarray, flat: Array, xp: Any) -> Any:
     return coordinates if xp is np else xp.asarray(coordinates, device=flat.device)
 
 
-def _refuse_vanished(width: Array, here: Array, coordinates: np.ndarray, eps: float, what: str, xp: Any) -> None:
+def _refuse_vanished(
+    width: Array, here: Array, coordinates: np.ndarray, eps: float, what: str, xp: Any, first: bool
+) -> None:
     lost = xp.nonzero(width == 0)[0]
     if lost.shape[0]:
         k = int(lost[0])
-        raise InputError(
+        said = (
             f"{what}: eps={eps:g} vanishes beside x[{int(coordinates[k])}] = {float(here[k]):g} in "
             f"{str(here.dtype).rpartition('.')[2]}; give a larger eps"
         )
+        raise InputError(said) if first else ArithmeticError(f"{said}, or, if the points run away, shorter steps")
 
 
 def _values(function: Any, flat: Array, shape: tuple[int, ...], query: Query, xp: Any) -> Array:

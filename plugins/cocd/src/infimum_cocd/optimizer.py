@@ -43,8 +43,9 @@ class CoCD(torch.optim.Optimizer):
 
     `lr`, `eps`, `gamma` and `weight_decay` may differ by parameter group and are read at every step, so schedulers
     work. Parameters that do not require a gradient are skipped. A parameter is never left perturbed: its old value is
-    copied back, also when the closure raises. A step that fails changes nothing. `state_dict` holds everything: a run
-    that is saved in mid-cycle and loaded goes on bit for bit.
+    copied back, also when the closure raises. A step that fails changes nothing. `state_dict` holds all that steps
+    depend on: a run that is saved in mid-cycle and loaded, with the same `block`, `memory` and `difference`, goes on
+    bit for bit; diagnostics begin anew.
 
     Parameters
     ----------

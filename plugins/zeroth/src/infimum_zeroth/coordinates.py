@@ -7,8 +7,15 @@ from typing import Any
 import numpy as np
 
 from infimum.arrays import Array, copy, namespace
-from infimum.errors import InputError
-from infimum_zeroth.queries import Queries, default_eps, flat_real, on_host, precision_of, warn_if_drowned
+from infimum_zeroth.queries import (
+    Queries,
+    default_eps,
+    flat_real,
+    on_host,
+    precision_of,
+    vanished,
+    warn_if_drowned,
+)
 
 
 class Coordinates:
@@ -46,7 +53,7 @@ class CoordinatePart:
     ) -> None:
         self.name, self.rng, self.eps, self.relative, self.central = name, rng, eps, relative, central
         self.queries = Queries(function, common, rng)
-        self._watch = True
+        self._watch = self._first = True
 
     def gradient(self, x: Array) -> Array:
         """Estimate of the gradient at x, in the shape and dtype of x."""
@@ -82,6 +89,7 @@ class CoordinatePart:
                     value = float(above[0] + below[0]) / 2
             else:
                 partials = (above - value) / h
+        self._first = False
         if self._watch:
             self._watch_noise(value, partials, h, precision_of(x), order)
         return value, partials
@@ -95,10 +103,11 @@ class CoordinatePart:
         lost = index[h == 0]
         if lost.size:
             i = int(lost[0])
-            raise InputError(
+            raise vanished(
                 f"{self.name}: eps={abs(eps):g} vanishes beside x[{i}] = {float(flat[i]):g} in "
                 f"{str(flat.dtype).rpartition('.')[2]}; give a larger eps"
-                + ("" if self.relative else " or relative=True")
+                + ("" if self.relative else " or relative=True"),
+                first=self._first,
             )
         return shifted, h
 

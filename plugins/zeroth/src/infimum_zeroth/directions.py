@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from infimum.arrays import Array, like, namespace, norm
-from infimum.errors import InputError
 from infimum_zeroth.coordinates import flat_size
-from infimum_zeroth.queries import Queries, batch_rows, default_eps, flat_real, precision_of, warn_if_drowned
+from infimum_zeroth.queries import Queries, batch_rows, default_eps, flat_real, precision_of, vanished, warn_if_drowned
 
 Draw = Callable[[np.random.Generator, int, int], np.ndarray]
 """`draw(rng, m, n)`: m directions u of n entries with `E u u^T = I`."""
@@ -102,9 +101,10 @@ class DirectionsPart:
         moved = flat + h * u[0]
         if bool(namespace(x).all(moved == flat)):
             largest = float(namespace(x).max(namespace(x).abs(flat)))
-            raise InputError(
+            raise vanished(
                 f"{self.name}: a step of {h:g} vanishes beside entries of x as large as {largest:g} in {_name(x)}; "
-                f"give a larger {self.option}"
+                f"give a larger {self.option}",
+                first=self.k == 0,
             )
         m = int(u.shape[0])
         with np.errstate(invalid="ignore", over="ignore"):

@@ -12,7 +12,6 @@ from annotated_types import Ge, Gt
 from array_api_compat import is_torch_array
 
 from infimum.arrays import Array, like, namespace, norm
-from infimum.errors import InputError
 from infimum.exactness import Exactness
 from infimum.oracle import Oracle
 from infimum_zeroth.coordinates import flat_size
@@ -24,6 +23,7 @@ from infimum_zeroth.queries import (
     precision_of,
     refuse_bad_eps,
     refuse_below_one,
+    vanished,
 )
 
 NAME = "zeroth.mezo"
@@ -120,9 +120,10 @@ class MezoPart:
             point[part] = flat[part] + h * z
             moved = moved or bool(namespace(flat).any(point[part] != flat[part]))
         if not moved:
-            raise InputError(
+            raise vanished(
                 f"{NAME}: a step of {abs(h):g} vanishes beside x in {str(x.dtype).rpartition('.')[2]}; "
-                "give a larger eps"
+                "give a larger eps",
+                first=self.size is None,
             )
         return float(self.queries.one(point.reshape(tuple(x.shape))))
 

@@ -139,6 +139,11 @@ def warn_if_drowned(
     return drowned
 
 
+def vanished(what: str, *, first: bool) -> Exception:
+    """A step lost beside x is a mistake of the input at the first gradient; later it ends the run, as `failed`."""
+    return InputError(what) if first else ArithmeticError(f"{what}, or, if the points run away, shorter steps")
+
+
 def refuse_bad_eps(name: str, option: str, eps: float | None) -> None:
     if eps is not None and not 0 < eps < math.inf:
         raise InputError(f"{name}: {option}={eps!r}; expected a positive finite number")
