@@ -1,9 +1,10 @@
-"""What ends a run where the user does not say."""
+"""What a run decides or notes for the user: what ends it, and what an oracle replaces."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from infimum.plan.plan import Plan
 from infimum.stopping.base import StoppingRule
 from infimum.stopping.combine import unconditional_limit
 from infimum.stopping.rules import GradNorm, MaxIter, Residual
@@ -36,3 +37,13 @@ def complete(rule: StoppingRule | None, metrics: Collection[str]) -> tuple[Stopp
     if not unconditional_limit(rule):
         return rule | limit, f"the stopping rule has no limit of its own: {limit} was added"
     return rule, ""
+
+
+def replacements(plan: Plan) -> list[str]:
+    """A note for every named oracle that stands in place of what the function itself offers."""
+    return [
+        f"oracle {one.oracle} was named for '{one.term}', which needs none: "
+        f"it replaces its own {', '.join(one.replaces)}"
+        for one in plan.placements
+        if one.replaces
+    ]

@@ -104,7 +104,8 @@ class Keeper:
             stop = self._value(iteration, float(value))
             if stop is not None:
                 return stop
-        best, violation = self.best, 0.0
+        best = self.best
+        violation: Any = 0.0
         if self.constrained:
             violation = metrics.get("violation")
             if violation is None:

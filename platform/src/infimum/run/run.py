@@ -19,7 +19,7 @@ from infimum.problem import start_by
 from infimum.result import Result, make_result
 from infimum.run.arguments import as_seed, require_same_kind, require_whole
 from infimum.run.average import TailAverage
-from infimum.run.defaults import complete
+from infimum.run.defaults import complete, replacements
 from infimum.run.feed import Feed
 from infimum.run.keeper import DIVERGENCE, FEASIBILITY, Keeper
 from infimum.run.monitor import Monitor, Observer, check_metrics, columns, iteration_limit
@@ -107,12 +107,9 @@ class Run:
         self.solver.check(self.bound.parts)
         point_metrics = self.problem.metrics(self.point) if self.solver.maps_points else {}
         self.rule, note = complete(stopping, plan.metrics)
-        if note:
-            self.note(note)
-        for one in plan.placements:
-            if one.replaces:
-                what = f"its own {', '.join(one.replaces)}"
-                self.note(f"oracle {one.oracle} was named for '{one.term}', which needs none: it replaces {what}")
+        for text in (note, *replacements(plan)):
+            if text:
+                self.note(text)
         check_metrics(self.rule, {*plan.metrics, *point_metrics}, plan.solver_name)
         self.sampler = Sampler(
             plan,
@@ -123,28 +120,8 @@ class Run:
             value_every=value_every,
             check_every=check_every,
         )
-        counted = counted_cells(plan, self.counters)
-        self.keeper = Keeper(
-            self.problem.merit if self.problem.merit in self.sampler.supplied else None,
-            maximize=self.sampler.maximize,
-            constrained="violation" in self.sampler.supplied,
-            square=self.problem.square if self.solver.maps_points else None,
-            size=self.problem.size if self.solver.maps_points else None,
-            copy=self.problem.copy if self.solver.inplace else None,
-            feasibility_tol=feasibility_tol,
-            divergence=divergence,
-        )
-        self.monitor = Monitor(
-            self.rule,
-            self.sampler.names,
-            calls=self.counters,
-            maximize=self.sampler.maximize,
-            recorder=Recorder(columns(self.sampler.names, tuple(counted)), max_rows) if max_rows else None,
-            counted=counted,
-            observers=observers,
-            keeper=self.keeper,
-            check_every=check_every,
-        )
+        self.keeper = self._keeper(feasibility_tol, divergence)
+        self.monitor = self._monitor(observers, max_rows)
         wanted = plan.exactness is Exactness.stochastic if average is None else average
         possible = self.solver.maps_points and not self.solver.drives and is_array(self.point)
         self.tail = TailAverage() if wanted and possible else None
@@ -163,6 +140,34 @@ class Run:
         """Point of the last check, where a metric compares two."""
         self.last: Any = None
         """Last point that a loop of the solver's own reported."""
+
+    def _keeper(self, feasibility_tol: float, divergence: float) -> Keeper:
+        problem, supplied, points = self.problem, self.sampler.supplied, self.solver.maps_points
+        return Keeper(
+            problem.merit if problem.merit in supplied else None,
+            maximize=self.sampler.maximize,
+            constrained="violation" in supplied,
+            square=problem.square if points else None,
+            size=problem.size if points else None,
+            copy=problem.copy if self.solver.inplace else None,
+            feasibility_tol=feasibility_tol,
+            divergence=divergence,
+        )
+
+    def _monitor(self, observers: Sequence[Observer], max_rows: int) -> Monitor:
+        counted = counted_cells(self.plan, self.counters)
+        names = self.sampler.names
+        return Monitor(
+            self.rule,
+            names,
+            calls=self.counters,
+            maximize=self.sampler.maximize,
+            recorder=Recorder(columns(names, tuple(counted)), max_rows) if max_rows else None,
+            counted=counted,
+            observers=observers,
+            keeper=self.keeper,
+            check_every=self.check_every,
+        )
 
     def __repr__(self) -> str:
         where = f"iteration {self.monitor.iteration}"
