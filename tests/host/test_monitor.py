@@ -301,3 +301,12 @@ def test_a_metric_that_was_never_declared_is_refused_at_the_first_tick() -> None
     monitor = Monitor("max_iter(5) | target(0)", metrics=["value"])
     with pytest.raises(InputError, match=r"tick got 'loss'.*knows 'value'"):
         monitor.tick({"loss": 1.0})
+
+
+def test_rules_of_plugins_serve_by_name_in_a_loop_of_ones_own():
+    monitor = Monitor('cpd.cusum(metric="value", reference="normal:0,1", k=0.5, h=4) | max_iter(50)', ["value"])
+    stops = [monitor.tick({"value": 3.0 if k > 20 else 0.0}) for k in range(60)]
+    (fired,) = next(stop for stop in stops if stop).fired
+    assert fired.rule.startswith("cpd.cusum")
+    with pytest.raises(InputError, match="the rule is empty"):
+        Monitor("")

@@ -9,7 +9,9 @@ from toys import ForwardBackward, Lifting, Slots, ToGradient, TwoProxes, choice,
 import infimum
 from infimum import Composite, Exactness, PlanError, Slot
 from infimum.constraints import Box
+from infimum.counters import Counters
 from infimum.functions import L1, LeastSquares
+from infimum.plan.bind import Bound, streams
 from infimum.plan.plan import make_plan
 
 TV = infimum.Function(lambda x: float(np.abs(np.diff(x)).sum()), shape=(3,))
@@ -139,6 +141,26 @@ class TestATermWithoutAPlace:
     def test_only_what_is_missing_is_asked_for(self):
         error = refusal(Composite({"a": half_square("gradient")}), [Slot("s", ("gradient", "hvp"))])
         assert error.reason.startswith("toy.solver needs hvp of term 'a'")
+
+
+class TestASlotThatReads:
+    """A slot may refuse a function for a reason of its own, since it reads what stands there."""
+
+    @staticmethod
+    def reads(function):
+        return None if isinstance(function, LeastSquares) else f"{function!r} is no least squares"
+
+    def test_the_reason_is_in_the_refusal(self):
+        slot = Slot("terms", needs=("value",), each=True, refuses=self.reads)
+        error = refusal(Composite({"loss": LOSS, "tv": TV}), [slot])
+        assert error.reason == (
+            "toy.solver cannot take term 'tv': in slot 'terms' it cannot stand: Function(value) is no least squares"
+        )
+
+    def test_what_it_takes_is_found_behind_the_part(self):
+        made = make_plan(Composite({"loss": LOSS}), Slots((Slot("terms", needs=("value",), refuses=self.reads),)))
+        bound = Bound(made, np.zeros(3), streams(0), Counters())
+        assert bound.parts.terms.origin is LOSS
 
 
 class TestNotAllAtOnce:

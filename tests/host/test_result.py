@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import math
 import os
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -15,11 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import infimum
-from infimum import Composite, Function, InputError, Result, Status
-from infimum.checkpoint import save_tree
+from infimum import Composite, Function, InputError, Metric, Result, Slot, Solver, Status, StoppingRule
+from infimum.checkpoint import load_tree, save_tree
 from infimum.functions import LeastSquares
 from infimum.result import versions
-from infimum.stopping import Reason
+from infimum.stopping import Reason, parse
 from infimum.trace import Trace
 
 GD = "splitting.gradient_descent"
@@ -57,7 +57,9 @@ class TestRoundTrip:
     def test_a_plain_run(self, tmp_path: Path) -> None:
         result = solved()
         folder = result.save(tmp_path / "a" / "b")
-        assert sorted(os.listdir(folder)) == ["result.json", "result.npz"]
+        assert sorted(os.listdir(folder)) == ["result.json", "trace.npz", "x.npz"]
+        with np.load(folder / "x.npz") as x, np.load(folder / "trace.npz") as trace:
+            assert sorted(x.files) == ["best_x", "x"] and list(trace.files) == list(result.trace or ())
         loaded = Result.load(folder)
         assert_equal(result, loaded)
         assert str(loaded) == str(result) and loaded._repr_html_() == result._repr_html_()
@@ -149,9 +151,14 @@ class TestFiles:
         with pytest.raises(InputError, match=r"already holds a result\.json; choose another folder"):
             solved("max_iter(1)").save(tmp_path)
         (tmp_path / "result.json").rename(tmp_path / "mine.json")
-        with pytest.raises(InputError, match=r"already holds a result\.npz"):
+        with pytest.raises(InputError, match=r"already holds a x\.npz"):
             solved("max_iter(1)").save(tmp_path)
         assert (tmp_path / "mine.json").read_bytes() == before[tmp_path / "result.json"]
+
+    def test_unless_that_is_asked_for(self, tmp_path: Path) -> None:
+        solved().save(tmp_path)
+        second = solved("max_iter(5)")
+        assert_equal(second, Result.load(second.save(tmp_path, replace=True)))
 
     def test_what_is_no_plain_data_is_refused_before_anything_is_written(self, tmp_path: Path) -> None:
         result = solved()
@@ -161,19 +168,19 @@ class TestFiles:
         assert not (tmp_path / "out").exists()
 
     def test_missing(self, tmp_path: Path) -> None:
-        with pytest.raises(InputError, match=r"result\.json: no such file; expected result\.json and result\.npz"):
+        with pytest.raises(InputError, match=r"result\.json: no such file; expected result\.json and its arrays"):
             Result.load(tmp_path)
         solved().save(tmp_path)
-        (tmp_path / "result.npz").unlink()
-        with pytest.raises(InputError, match=r"result\.npz: no such file"):
+        (tmp_path / "x.npz").unlink()
+        with pytest.raises(InputError, match=r"x\.npz: no such file"):
             Result.load(tmp_path)
 
-    @pytest.mark.parametrize("name", ["result.json", "result.npz"])
+    @pytest.mark.parametrize("name", ["result.json", "x.npz", "trace.npz"])
     def test_truncated(self, name: str, tmp_path: Path) -> None:
         solved().save(tmp_path)
         path = tmp_path / name
         path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-        with pytest.raises(InputError, match=rf"{name}: cannot be read"):
+        with pytest.raises(InputError, match=rf"{name}: (cannot be read|does not fit its checksum)"):
             Result.load(tmp_path)
 
     @pytest.mark.parametrize("tree", [{"x": 1}, [1, 2], {"fired": 3}, {"fired": [], "trace": None, "status": "odd"}, 5])
@@ -184,10 +191,89 @@ class TestFiles:
 
     def test_a_result_with_fields_of_another_version(self, tmp_path: Path) -> None:
         solved().save(tmp_path)
-        path = tmp_path / "result.json"
-        path.write_text(path.read_text().replace('"exactness"', '"exactitude"'))
+        tree = load_tree(tmp_path, "result")
+        save_tree(tmp_path, "result", {"exactitude": tree.pop("exactness"), **tree})
         with pytest.raises(InputError, match="holds no result of this version"):
             Result.load(tmp_path)
+
+
+@dataclass(frozen=True)
+class Telling(Solver):
+    """Gradient descent that has something to tell."""
+
+    given: Any = None
+    metrics: ClassVar[dict[str, Metric]] = {}
+
+    def slots(self) -> tuple[Slot, ...]:
+        return (Slot("f", needs=("gradient",), at_least=1),)
+
+    def init(self, parts: Any, start: Any, rng: np.random.Generator) -> Any:
+        return {"x": start, "path": [start]}
+
+    def step(self, parts: Any, state: Any) -> Any:
+        x = state["x"] - 0.1 * parts.f.gradient(state["x"])
+        return {"x": x, "path": [*state["path"], x]}
+
+    def extras(self, state: Any) -> Any:
+        if isinstance(self.given, Exception):
+            raise self.given
+        return {"path": np.array(state["path"]), "words": ["a"]} if self.given is None else self.given
+
+
+@dataclass(frozen=True, repr=False)
+class Counting(StoppingRule):
+    """A rule whose tracker has something to tell."""
+
+    n: int
+
+    status: ClassVar[Status] = Status.limit
+    limit: ClassVar[bool] = True
+
+    def start(self) -> Any:
+        return CountingTracker(self)
+
+
+class CountingTracker:
+    def __init__(self, rule: Counting) -> None:
+        self.rule, self.seen = rule, 0
+
+    def update(self, progress: Any) -> Any:
+        self.seen += 1
+        return Reason(str(self.rule), Status.limit, "enough") if self.seen > self.rule.n else None
+
+    def extras(self) -> dict[str, Any]:
+        return {"seen": self.seen}
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"seen": self.seen}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.seen = state["seen"]
+
+
+class TestExtras:
+    def run(self, given: Any = None, stopping: Any = "max_iter(3)") -> Result:
+        return infimum.solve(Composite({"loss": LeastSquares(A, B)}), solver=Telling(given), stopping=stopping, seed=0)
+
+    def test_of_solver_and_rules_under_their_names(self, tmp_path: Path) -> None:
+        rule = (Counting(9) & Counting(3)) | parse("max_iter(50)")
+        result = self.run(stopping=rule)
+        assert set(result.extras) == {"Telling", "counting", "counting 2"}
+        assert result.extras["counting"] == {"seen": 10} and result.iterations == 9
+        assert result.extras["Telling"]["path"].shape == (10, 3)
+        folder = result.save(tmp_path / "out")
+        assert (folder / "extras.npz").exists()
+        loaded = Result.load(folder)
+        np.testing.assert_array_equal(loaded.extras["Telling"]["path"], result.extras["Telling"]["path"])
+        assert loaded.extras["Telling"]["words"] == ["a"]
+
+    def test_nothing_by_default(self) -> None:
+        assert solved().extras == {}
+
+    @pytest.mark.parametrize("given", [RuntimeError("broken"), 5, {"f": len}])
+    def test_what_cannot_be_told_costs_no_result(self, given: Any, caplog: pytest.LogCaptureFixture) -> None:
+        result = self.run(given)
+        assert result.extras == {} and result.iterations == 3 and "has no extras" in caplog.text
 
 
 class TestText:

@@ -87,6 +87,52 @@ class TestThinning:
         assert Recorder(["a"]).state_dict()["rows"].shape == (0, 1)
 
 
+class TestMarks:
+    """Checks at which points become feasible, or cease to be, stay whatever the stride."""
+
+    def table(self, violations: list[float], max_rows: int = 8) -> Trace:
+        keeper = Keeper("value", constrained=True)
+        monitor = Monitor(
+            "max_iter(100000)",
+            ["value", "violation"],
+            recorder=Recorder(columns(["value", "violation"], []), max_rows),
+            keeper=keeper,
+        )
+        for k, violation in enumerate(violations):
+            monitor.check(k, {"value": float(k), "violation": violation}, None)
+        return monitor.trace()
+
+    @settings(max_examples=60, deadline=None)
+    @given(turns=st.sets(st.integers(1, 2000), max_size=7), checks=st.integers(2001, 2100))
+    def test_every_change_of_feasibility_stays(self, turns: set[int], checks: int) -> None:
+        feasible, violations = False, []
+        for k in range(checks):
+            feasible ^= k in turns
+            violations.append(0.0 if feasible else 1.0)
+        table = self.table(violations)
+        iterations = table["iteration"].astype(int).tolist()
+        assert turns | {0, checks - 1} <= set(iterations) and iterations == sorted(set(iterations))
+        assert len(iterations) <= 8 + len(turns) + 3
+        assert table["violation"].tolist() == [violations[k] for k in iterations]
+
+    def test_they_are_bounded_too(self) -> None:
+        table = self.table([float(k % 2) for k in range(20_000)])
+        assert table.rows <= 8 + 8 + 2 and table["iteration"][-1] == 19_999
+
+    def test_they_survive_a_state(self) -> None:
+        first = Recorder(["iteration", "value"], 8)
+        for k in range(40):
+            if k == first.due:
+                first.add(k, [k, 0.5])
+            elif k in (13, 29):
+                first.mark([k, 1.5])
+        second = Recorder(["iteration", "value"], 8)
+        second.load_state_dict(first.state_dict())
+        second.amend([29, 2.5])
+        table = second.finish([])
+        assert {13, 29} <= set(table["iteration"].astype(int)) and 2.5 in table["value"]
+
+
 class TestBudget:
     MIB = 2**20
 

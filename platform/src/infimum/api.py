@@ -11,6 +11,7 @@ from typing import Any
 from infimum.errors import InputError, PlanError, did_you_mean
 from infimum.explanation import Explanation, able, explain_all, installed_oracles
 from infimum.inputs import add_constraints, as_problem, as_rule, with_bounds
+from infimum.observers.attach import as_observers, attach
 from infimum.oracle import Oracle
 from infimum.plan.match import Choice
 from infimum.plan.plan import Plan, make_plan
@@ -27,7 +28,7 @@ from infimum.stopping.rules import BUILT_IN
 log = logging.getLogger("infimum")
 
 
-def solve(problem: Any, x0: Any = None, **options: Any) -> Result:
+def solve(problem: Any, x0: Any = None, *, folder: Any = None, checkpoint: Any = None, **options: Any) -> Result:
     """Solve a problem.
 
     Parameters
@@ -60,9 +61,20 @@ def solve(problem: Any, x0: Any = None, **options: Any) -> Result:
         gradient), extra arguments, a sequence of (lower, upper) pairs (also `scipy.optimize.Bounds`), and whether to
         maximize.
     callback : callable, optional
-        `callback(progress)` at every check; returning True or raising StopIteration stops the run.
+        `callback(progress)` at every check; returning True or raising StopIteration stops the run, any other
+        exception ends it as `failed`.
+    observers : sequence, optional
+        What else watches: names (`"core.csv"`), mappings (`{"use": "core.tensorboard", "dir": "events"}`), observers,
+        callables, or pairs `(every, callable)`. One that raises is logged, noted and told nothing more; the run goes
+        on.
     verbose : bool, default False
         A progress bar on a terminal.
+    folder : path, optional
+        Keep the run in this folder: result, trace, log, a manifest of what took part, and checkpoints while it lasts,
+        one of them when it is interrupted. `infimum.resume(folder)` goes on, `infimum.rerun(folder)` repeats it.
+    checkpoint : mapping, optional
+        When to write checkpoints into `folder`: `{"every": "30s", "keep": 2}`, or every so many iterations,
+        `{"every": 500}`.
     check_every, value_every, record, max_rows, feasibility_tol, divergence, average, repetition : optional
         See `infimum.run.run.Run`.
 
@@ -85,6 +97,13 @@ def solve(problem: Any, x0: Any = None, **options: Any) -> Result:
     >>> bool(np.allclose(result.x, 1.0, atol=1e-6)), str(result.status)
     (True, 'converged')
     """
+    if folder is not None:
+        from infimum import solve_into
+
+        kept: Result = solve_into(folder, problem, x0, checkpoint=checkpoint, **options)
+        return kept
+    if checkpoint is not None:
+        raise InputError(f"checkpoint={checkpoint!r} needs a folder to write to: give folder= too")
     return prepare(problem, x0, **options).solve()
 
 
@@ -103,25 +122,30 @@ def prepare(
     bounds: Any = None,
     maximize: bool | None = None,
     callback: Callable[..., Any] | None = None,
+    observers: Any = None,
     verbose: bool = False,
     base: Path | None = None,
+    folder: Path | None = None,
     **run_options: Any,
 ) -> Run:
     """Everything of `solve` up to the first step: validates, plans, binds, and returns the run.
 
-    Parameters are those of `solve`; `base` is the folder that relative `python:` targets are looked up in first.
+    Parameters are those of `solve`, without `checkpoint`. `base` is the folder that relative `python:` targets are
+    looked up in first. `folder` is where observers write; `solve` keeps the whole run in it.
     """
     registry = get_registry()
     stated = as_problem(problem, jac=jac, args=args, maximize=maximize, base=base)
     stated = add_constraints(stated, with_bounds(constraints, bounds), base=base)
     rule = as_rule(stopping)
     plan, notes = plan_for(stated, solver, oracles=oracles, assign=assign, base=base, registry=registry)
-    observers = [Observer(callback)] if callback is not None else []
+    told = [Observer(callback)] if callback is not None else []
+    watching = as_observers(observers, base, registry)
     start = _warm(x0)
-    run = Run(plan, rule, x0=start, seed=seed, observers=observers, **_checked(run_options))
+    run = Run(plan, rule, x0=start, seed=seed, observers=told, **_checked(run_options))
+    run.folder = folder
     for note in notes:
         run.notes.append(note)
-    _attach(run, registry, verbose)
+    _attach(run, registry, watching, verbose)
     return run
 
 
@@ -190,7 +214,8 @@ def plan_for(
             solver_name=built.name,
             oracles=choices,
             allowed=allowed,
-            installed=installed_oracles(registry),
+            # Asked for only by a refusal: every oracle's plugin is imported for it.
+            installed=lambda: installed_oracles(registry),
             assign=places,
         )
     except PlanError as error:
@@ -288,19 +313,20 @@ def _warm(x0: Any) -> Any:
     return x0
 
 
-def _attach(run: Run, registry: Registry, verbose: bool) -> None:
-    """Life-cycle hooks and observers of the plugins, as plain callables."""
-    extra = []
+def _attach(run: Run, registry: Registry, observers: Sequence[Any], verbose: bool) -> None:
+    """Life-cycle hooks, observers of the plugins and of the user, and the progress bar."""
     for pairs in registry.call_hook("infimum_observers", run=run):
         try:
-            extra += [Observer(call, every) for every, call in pairs]
+            watching = [Observer(call, every) for every, call in pairs]
         except (TypeError, ValueError, InputError) as error:
             log.error("an infimum_observers hook gave %r; expected pairs (every, callable): %s", pairs, error)
+        else:
+            attach(run, watching)
+    attach(run, observers)
     if verbose:
         from infimum.run.bar import progress_bar
 
-        extra += progress_bar(run)
-    run.monitor.observers = (*run.monitor.observers, *extra)
+        run.monitor.observers = (*run.monitor.observers, *progress_bar(run))
 
     def started(one: Run) -> None:
         registry.call_hook("infimum_run_started", run=one)

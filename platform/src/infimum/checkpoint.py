@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
 import math
 import os
 import re
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -16,7 +20,8 @@ import numpy as np
 from infimum import arrays
 from infimum.errors import InputError
 
-FORMAT = 1
+FORMAT = 2
+_SMALL = 2**20
 _GENERATOR = "__generator__"
 _TORCH_GENERATOR = "__torch_generator__"
 _MARKS = ("__array__", "__float__", "__int__")
@@ -146,35 +151,154 @@ def _tensor(data: Mapping[str, str], array: np.ndarray) -> Any:
         return tensor
 
 
-def save_tree(folder: Path, name: str, tree: Any) -> None:
+def save_tree(folder: Path, name: str, tree: Any, apart: Mapping[str, Sequence[str]] | None = None) -> None:
     """Write a tree as `NAME.json` and `NAME.npz` in `folder`, which is made if it does not exist. No pickles.
 
-    A file appears whole or not at all, the JSON file last.
+    A file appears whole or not at all, the JSON file last; file and folder are flushed to the disk. The JSON holds the
+    SHA-256 of its own data and of the array files, so that files that are damaged, truncated or of two different
+    states are found by `load_tree`.
+
+    Parameters
+    ----------
+    folder : path
+    name : str
+    tree : tree of dict / list / scalar / str / array / generator
+        A dict where `apart` is given.
+    apart : mapping of str to sequence of str, optional
+        File name, such as "x.npz", to the keys of `tree` whose arrays stand in it. Where that is one key, its arrays
+        are named without it. Files without arrays are left out; what is not named goes into `NAME.npz`.
 
     Raises
     ------
     InputError
         If the tree holds what is no plain data; nothing is written then.
+    OSError
+        If a file cannot be written; those that were there before are whole.
     """
-    data, found = split(freeze(tree))
-    text = json.dumps({"format": FORMAT, "data": data}, indent=1, allow_nan=False) + "\n"
+    frozen = freeze(tree)
+    data, files = _divided(frozen, f"{name}.npz", apart or {})
     folder.mkdir(parents=True, exist_ok=True)
-    _write(folder / f"{name}.npz", lambda file: _write_arrays(file, found))
-    _write(folder / f"{name}.json", lambda file: file.write(text.encode("utf8")))
+    sums = {}
+    for file, (keys, found) in files.items():
+        sums[file] = {"sha256": _write(folder / file, lambda out, f=found: _write_arrays(out, f)), "keys": keys}  # type: ignore[misc]
+    content = {"format": FORMAT, "sha256": _digest(data), "files": sums, "data": data}
+    write_whole(folder / f"{name}.json", json_text(content))
 
 
-def _write(path: Path, fill: Callable[[BinaryIO], Any]) -> None:
+def json_text(data: Mapping[str, Any]) -> str:
+    """JSON with a line for each key of the upper two levels: to be read by people, and written by the encoder in C,
+    which knows no indentation.
+
+    Raises
+    ------
+    ValueError
+        For inf and NaN, which JSON has not.
+    """
+    encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+
+    def lines(level: Mapping[str, Any], indent: str, one: Callable[[Any], str]) -> str:
+        inner = f",\n{indent} ".join(f"{encode(key)}: {one(value)}" for key, value in level.items())
+        return f"{{\n{indent} {inner}\n{indent}}}" if level else "{}"
+
+    def second(value: Any) -> str:
+        return lines(value, " ", encode) if isinstance(value, dict) else encode(value)
+
+    return lines(data, "", second) + "\n"
+
+
+Files = dict[str, tuple[list[str] | None, dict[str, np.ndarray]]]
+"""File name to the keys of the tree that it is about (None for the whole tree), and its arrays."""
+
+
+def _divided(frozen: Any, rest: str, apart: Mapping[str, Sequence[str]]) -> tuple[Any, Files]:
+    """The JSON-ready data of a frozen tree, and its arrays by file."""
+    if not apart:
+        data, found = split(frozen)
+        return data, {rest: (None, found)}
+    taken = {key for keys in apart.values() for key in keys}
+    groups = {**apart, rest: [key for key in frozen if key not in taken]}
+    parts: dict[str, Any] = {}
+    files: Files = {}
+    for file, keys in groups.items():
+        found = {}
+        there = [key for key in keys if key in frozen]
+        for key in there:
+            parts[key] = split(frozen[key], "" if len(keys) == 1 else key, found)[0]
+        if found:
+            files[file] = (there, found)
+    return {key: parts[key] for key in frozen}, files
+
+
+def write_whole(path: Path, text: str, *, flush: bool = True) -> None:
+    """Write a text file so that it appears whole or not at all; with `flush`, also after a power cut."""
+    _write(path, lambda file: file.write(text.encode("utf8")), flush=flush, summed=False)
+    if flush and not _relaxed.get():
+        sync_folder(path.parent)
+
+
+_relaxed: ContextVar[bool] = ContextVar("relaxed", default=False)
+
+
+@contextmanager
+def relaxed() -> Iterator[None]:
+    """Files still appear whole or not at all, but are not waited for to be on the disk.
+
+    For many small runs, of which a process waits for each anyway: what a power cut takes is run again.
+    """
+    token = _relaxed.set(True)
+    try:
+        yield
+    finally:
+        _relaxed.reset(token)
+
+
+def _write(path: Path, fill: Callable[[BinaryIO], Any], *, flush: bool = True, summed: bool = True) -> str:
+    """Fill a file beside `path`, flush it to the disk, put it in place; its SHA-256 if asked for."""
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
-        with part.open("wb") as file:
+        with part.open("w+b") as file:
             fill(file)
+            file.flush()
+            if flush and not _relaxed.get():
+                os.fsync(file.fileno())
+            file.seek(0)
+            digest = hashlib.file_digest(file, "sha256").hexdigest() if summed else ""
         part.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+        raise
+    return digest
+
+
+def sync_folder(folder: Path) -> None:
+    """Flush the names in a folder to the disk, where the system can."""
+    if os.name != "posix":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
     finally:
-        part.unlink(missing_ok=True)
+        os.close(handle)
+
+
+def _digest(data: Any) -> str:
+    """Of JSON-ready data, the same before it is written and after it was read."""
+    return hashlib.sha256(json.dumps(data, separators=(",", ":"), allow_nan=False).encode()).hexdigest()
 
 
 def _write_arrays(file: BinaryIO, found: Mapping[str, np.ndarray]) -> None:
-    """An `npz` file. Unlike `np.savez`, this takes any name and refuses pickles in every version of NumPy."""
+    """An `npz` file; a small one is put together in memory, since an archive goes back and forth in its file."""
+    if sum(one.nbytes for one in found.values()) > _SMALL:
+        _archive(file, found)
+        return
+    buffer = io.BytesIO()
+    _archive(buffer, found)
+    file.write(buffer.getbuffer())
+
+
+def _archive(file: BinaryIO, found: Mapping[str, np.ndarray]) -> None:
+    """Unlike `np.savez`, this takes any name and refuses pickles in every version of NumPy."""
     with zipfile.ZipFile(file, "w") as archive:
         for key, array in found.items():
             with archive.open(f"{key}.npy", "w", force_zip64=True) as entry:
@@ -187,7 +311,7 @@ def load_tree(folder: Path, name: str) -> Any:
     Raises
     ------
     InputError
-        If a file is missing or is not one of ours, or of a newer format.
+        If a file is missing, damaged, of another state, not one of ours, or of another format.
     """
     path = folder / f"{name}.json"
     try:
@@ -196,19 +320,36 @@ def load_tree(folder: Path, name: str) -> Any:
             raise InputError(f"{path}: not a file that infimum wrote")
         if content.get("format") != FORMAT:
             raise InputError(f"{path}: format {content.get('format')!r}; this version of infimum reads format {FORMAT}")
-        path = folder / f"{name}.npz"
-        # Only a zip archive: `np.load` reads other formats too.
-        with zipfile.ZipFile(path) as archive:
-            found = {entry.removesuffix(".npy"): _read_array(archive, entry) for entry in archive.namelist()}
-        return merge(content["data"], found)
+        data = content["data"]
+        if _digest(data) != content.get("sha256"):
+            raise InputError(f"{path}: its data do not fit its checksum; the file was damaged or changed by hand")
+        arrays_of: dict[str, dict[str, np.ndarray]] = {}
+        for file, row in content["files"].items():
+            path = folder / file
+            found = _read_arrays(path, row["sha256"], f"{name}.json")
+            if row["keys"] is None:
+                return merge(data, found)
+            arrays_of |= dict.fromkeys(row["keys"], found)
+        return {key: merge(value, arrays_of.get(key, {})) for key, value in data.items()}
     except FileNotFoundError as error:
-        raise InputError(f"{error.filename}: no such file; expected {name}.json and {name}.npz in {folder}") from None
+        raise InputError(f"{error.filename}: no such file; expected {name}.json and its arrays in {folder}") from None
     except KeyError as error:
-        raise InputError(f"{path}: array {error} is missing; do {name}.json and {name}.npz belong together?") from None
+        raise InputError(f"{path}: array {error} is missing; do {name}.json and {path.name} belong together?") from None
     except InputError:
         raise
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+    except (ValueError, TypeError, AttributeError, OSError, EOFError, zipfile.BadZipFile) as error:
         raise InputError(f"{path}: cannot be read ({error}); is it complete?") from None
+
+
+def _read_arrays(path: Path, digest: str, beside: str) -> dict[str, np.ndarray]:
+    with path.open("rb") as file:
+        if hashlib.file_digest(file, "sha256").hexdigest() != digest:
+            raise InputError(
+                f"{path}: does not fit its checksum in {beside}; it is damaged, incomplete or of another state"
+            )
+        # Only a zip archive: `np.load` reads other formats too.
+        with zipfile.ZipFile(file) as archive:
+            return {entry.removesuffix(".npy"): _read_array(archive, entry) for entry in archive.namelist()}
 
 
 def _read_array(archive: zipfile.ZipFile, entry: str) -> np.ndarray:

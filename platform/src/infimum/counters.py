@@ -254,6 +254,14 @@ def _plain(call: Callable[..., Any], cell: Cell, check: bool) -> Callable[..., A
 
 
 def _batched(call: Callable[..., Any], cell: Cell, points: Callable[[Any], int]) -> Callable[..., Any]:
+    if returns(cell.capability) != "scalars":
+
+        def counted(*args: Any) -> Any:
+            cell.n += points(args[0])
+            return call(*args)
+
+        return counted
+
     def evaluate(points_in: Array) -> Any:
         m = points(points_in)
         cell.n += m

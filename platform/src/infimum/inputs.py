@@ -15,6 +15,7 @@ from infimum.functions.base import Function
 from infimum.plugins.build import build
 from infimum.plugins.registry import get_registry
 from infimum.problem import Composite, Problem, Sense, free_name
+from infimum.run import monitor as run_monitor
 from infimum.stopping import StoppingRule, from_mapping, parse
 
 
@@ -108,6 +109,17 @@ def as_rule(stopping: Any) -> StoppingRule | None:
         return from_mapping(stopping, resolve=rule_class)
     hint = "; a function of your own that says when to stop goes into callback=" if callable(stopping) else ""
     raise InputError(f"stopping: expected text, a mapping or a rule, got {type(stopping).__name__}{hint}")
+
+
+class Monitor(run_monitor.Monitor):
+    # The rules of the plugins have names too, which the layer of the loop knows nothing of.
+    __doc__ = run_monitor.Monitor.__doc__
+
+    def __init__(self, rule: Any, metrics: Sequence[str] = (), **options: Any) -> None:
+        found = as_rule(rule)
+        if found is None:
+            raise InputError("Monitor: the rule is empty; give one, such as 'target(0.1) | stall(20)'")
+        super().__init__(found, metrics, **options)
 
 
 def rule_class(name: str) -> type[StoppingRule]:

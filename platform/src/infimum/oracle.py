@@ -37,6 +37,13 @@ class Oracle:
         """A reason why this oracle cannot serve `function` although it has what is needed, or None."""
         return None
 
+    def volunteers(self, function: Any) -> bool:
+        """Whether `oracles: auto` may choose this oracle for `function`; where it is named, nobody asks.
+
+        False for what cannot be known without an evaluation, such as whether a function computes with torch.
+        """
+        return True
+
     def bind(self, function: Any, rng: np.random.Generator) -> Any:
         """A part for one slot of one run.
 

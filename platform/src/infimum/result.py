@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import importlib
 import platform
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
@@ -14,6 +15,7 @@ from infimum import arrays
 from infimum.checkpoint import load_tree, save_tree
 from infimum.errors import InputError
 from infimum.problem import Problem
+from infimum.run.extras import collect_extras
 from infimum.run.stop import dump_reasons, load_reasons
 from infimum.status import Status
 from infimum.stopping.base import Reason
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from infimum.run.run import Run
 
 _FILE = "result"
+_APART = {"x.npz": ("x", "best_x", "tail_x"), "trace.npz": ("trace",), "extras.npz": ("extras",)}
+"""Files of arrays beside `result.json`."""
 
 
 @dataclass(eq=False)
@@ -77,6 +81,9 @@ class Result:
         Python, infimum and the distributions that took part.
     notes : list of str
         What the host decided itself, such as a default limit.
+    extras : dict
+        What components have to tell beyond numbers, by component name: plain trees from `Solver.extras(state)` and
+        from the `extras()` of stopping rules' trackers.
     error : BaseException or None
         For status `failed`; a loaded result has none (its text stands in `message`).
     """
@@ -105,6 +112,7 @@ class Result:
     tail_x: Any = None
     tail_value: float | None = None
     notes: list[str] = field(default_factory=list)
+    extras: dict[str, Any] = field(default_factory=dict)
     error: BaseException | None = None
     dump: Callable[[Any], Any] | None = field(default=None, repr=False)
     """Turns `x` into plain data for `save`, where it is none (a module)."""
@@ -171,8 +179,40 @@ class Result:
         )
         return f"<table><caption>{head}</caption>{cells}</table>"
 
-    def save(self, folder: str | Path) -> Path:
-        """Write `result.json` and `result.npz` into `folder` (made if needed). Arrays and plain data, no pickles.
+    def plot(self, metric: str | None = None, *, x: str | None = None, ax: Any = None) -> Any:
+        """The curve of a metric, by matplotlib (extra `report`).
+
+        Parameters
+        ----------
+        metric : str, optional
+            A column of the trace; by default its first metric, the objective where there is one.
+        x : str, optional
+            "iterations" (the default), "seconds", "all evaluations", or a capability whose evaluations were counted.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new one by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        InputError
+            If nothing was recorded, there is no such metric or axis, or matplotlib is not installed.
+        """
+        # A room above this one, found at first use as the front finds its names.
+        plots = importlib.import_module("infimum.reporting.plots")
+        return plots.plot_result(self, metric, x=x, ax=ax)
+
+    def save(self, folder: str | Path, *, replace: bool = False) -> Path:
+        """Write `result.json`, `x.npz` and `trace.npz` into `folder` (made if needed). Arrays and plain data, no
+        pickles; `extras.npz` only where the extras hold arrays.
+
+        Parameters
+        ----------
+        folder : path
+        replace : bool, default False
+            Whether to replace a result that is there.
 
         Raises
         ------
@@ -180,17 +220,17 @@ class Result:
             If `folder` already holds a result, or `x` is no plain data.
         """
         folder = Path(folder)
-        for suffix in ("json", "npz"):
-            if (folder / f"{_FILE}.{suffix}").exists():
-                raise InputError(f"{folder} already holds a {_FILE}.{suffix}; choose another folder")
+        for name in (f"{_FILE}.json", *_APART):
+            if not replace and (folder / name).exists():
+                raise InputError(f"{folder} already holds a {name}; choose another folder")
         tree = {name: getattr(self, name) for name in _PLAIN}
         if self.dump is not None:
-            for name in ("x", "best_x", "tail_x"):
+            for name in _APART["x.npz"]:
                 tree[name] = None if tree[name] is None else self.dump(tree[name])
         tree["status"] = str(self.status)
         tree["fired"] = dump_reasons(self.fired)
         tree["trace"] = None if self.trace is None else dict(self.trace)
-        save_tree(folder, _FILE, tree)
+        save_tree(folder, _FILE, tree, _APART)
         return folder
 
     @classmethod
@@ -252,6 +292,7 @@ def make_result(run: Run) -> Result:
         best_iteration=best.iteration if ranked else None,
         tail_x=None if run.tail is None or run.tail.mean is None else unpack(run.tail.mean),
         tail_value=run.tail_value,
+        extras=collect_extras(run),
         notes=list(run.notes),
         error=run.error,
         dump=problem.dump if run.solver.maps_points and type(problem).dump is not Problem.dump else None,

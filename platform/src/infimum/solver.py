@@ -14,6 +14,7 @@ from infimum.exactness import Exactness
 from infimum.functions.base import Zero
 from infimum.oracle import Resume
 from infimum.problem.base import Problem, Term
+from infimum.status import Status
 
 
 class Ticker(Protocol):
@@ -52,6 +53,9 @@ class Slot:
         The worst exactness that the solver can live with.
     empty : object
         What stands here when no term does; the zero function unless a family has none.
+    refuses : callable, optional
+        `refuses(function) -> str or None`: a reason why a function cannot stand here although it has what is needed,
+        for a solver that reads functions (translates them) instead of evaluating them: `part.origin`.
     """
 
     name: str
@@ -63,6 +67,7 @@ class Slot:
     takes_map: bool = False
     accepts: Exactness = Exactness.stochastic
     empty: Any = field(default_factory=Zero)
+    refuses: Callable[[Any], str | None] | None = None
 
     def __post_init__(self) -> None:
         if not self.needs:
@@ -75,6 +80,20 @@ class Slot:
     def count(self, problem: Problem, terms: Sequence[Term]) -> int:
         """How many of the terms that it takes these are."""
         return len(terms) if self.each or self.takes_map else problem.units(terms)
+
+
+class Finished(Exception):
+    """Raised by `step` where there is no further iteration (every point of a grid was tried): the run ends as it is.
+
+    Parameters
+    ----------
+    message : str
+    status : Status, default converged
+    """
+
+    def __init__(self, message: str, status: Status = Status.converged) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 def _not_from_state(state: Any) -> None:
@@ -92,10 +111,13 @@ class Metric:
         not call a part. Solvers that drive a foreign loop leave it out and hand their metrics to `tick`.
     requires : mapping of str to tuple of str
         Slot name to capabilities of which what stands there must offer at least one; otherwise the metric is absent.
+    families : tuple of str
+        Families on whose problems the solver has the metric; empty for all that it takes.
     """
 
     get: Callable[[Any], Any] = _not_from_state
     requires: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    families: tuple[str, ...] = ()
 
 
 class Solver:
@@ -162,6 +184,11 @@ class Solver:
     def solution(self, state: Any) -> Any:
         """What the solver reports of a state. Says in its docstring which iterate that is."""
         return state["x"] if self.State is None else state.x
+
+    def extras(self, state: Any) -> dict[str, Any]:
+        """What to tell beyond the solution and the metrics, as a plain tree: it stands in `result.extras` under the
+        solver's name and is saved with the result. Called once, with the last state; {} by default."""
+        return {}
 
     def dump(self, state: Any) -> Any:
         """The state as a tree of dict / list / scalar / str / array / generator."""

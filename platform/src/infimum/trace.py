@@ -1,4 +1,5 @@
-"""Bounded traces: columns of scalars, thinned by doubling the stride; first, last and best rows always stay."""
+"""Bounded traces: columns of scalars, thinned by doubling the stride; the first, the last, the best row and those at
+which the status changed always stay."""
 
 from __future__ import annotations
 
@@ -36,7 +37,8 @@ class Recorder:
     """Writes rows while a run goes on.
 
     Keeps every `stride`-th check. When `max_rows` rows are full, every second row is dropped and the stride doubles,
-    so memory and cost stay bounded for any number of iterations.
+    so memory and cost stay bounded for any number of iterations. Rows that are marked stay beside them; should there
+    be more than `max_rows` of those, every second is dropped too, the last excepted.
 
     Parameters
     ----------
@@ -53,6 +55,7 @@ class Recorder:
         self.due = 0
         """Number of the next check to record."""
         self._rows: list[Sequence[Any]] = []
+        self._marks: list[Sequence[Any]] = []
 
     def add(self, check: int, row: Sequence[Any]) -> None:
         """Record check number `check`, which must be `due`; numbers start at 0 and grow by one."""
@@ -66,14 +69,21 @@ class Recorder:
             self.stride *= 2
             self.due = len(self._rows) * self.stride
 
+    def mark(self, row: Sequence[Any]) -> None:
+        """Keep a row whatever the stride: something changed there."""
+        self._marks.append(_numbers(row))
+        if len(self._marks) > self.max_rows:
+            self._marks = [*self._marks[:-1:2], self._marks[-1]]
+
     def amend(self, row: Sequence[Any]) -> None:
         """Replace the last recorded row if it is of the same iteration."""
-        if self._rows and self._rows[-1][0] == row[0]:
-            self._rows[-1] = row
+        for rows in (self._rows, self._marks):
+            if rows and rows[-1][0] == row[0]:
+                rows[-1] = row
 
     def finish(self, extra: Sequence[Sequence[Any]]) -> Trace:
         """The trace, with further rows (the last, the best) put in their places by iteration."""
-        rows = {row[0]: row for row in extra} | {row[0]: row for row in self._rows}
+        rows = {row[0]: row for row in (*extra, *self._marks, *self._rows)}
         table = self._table([rows[iteration] for iteration in sorted(rows)])
         return Trace({name: table[:, k].copy() for k, name in enumerate(self.names)})
 
@@ -86,8 +96,8 @@ class Recorder:
         return table.reshape(-1, len(self.names))
 
     def state_dict(self) -> dict[str, Any]:
-        rows = self._table(self._rows)
-        return {"names": list(self.names), "rows": rows, "stride": self.stride, "due": self.due}
+        rows, marks = self._table(self._rows), self._table(self._marks)
+        return {"names": list(self.names), "rows": rows, "marks": marks, "stride": self.stride, "due": self.due}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on with saved rows.
@@ -103,6 +113,7 @@ class Recorder:
                 "record the same metrics"
             )
         self._rows = [list(row) for row in state["rows"].tolist()]
+        self._marks = [list(row) for row in state["marks"].tolist()]
         self.stride, self.due = int(state["stride"]), int(state["due"])
 
 

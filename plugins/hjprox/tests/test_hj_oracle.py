@@ -208,20 +208,22 @@ def test_no_minimizer_is_never_a_convergence():
     assert got.status is Status.limit and got.value < -50
 
 
-def test_a_resumed_run_is_the_whole_run():
+@pytest.mark.parametrize("separable", [False, True])
+def test_a_resumed_run_is_the_whole_run(separable):
     def run():
         return infimum.prepare(
             regression(),
             solver="splitting.proximal_gradient",
-            oracles={"penalty": HJProx(n_samples=100, delta=EssAdaptive(0.01))},
+            oracles={"penalty": HJProx(n_samples=100, delta=EssAdaptive(0.01), separable=separable)},
             stopping="max_iter(12)",
             seed=6,
         )
 
     whole, first = run().solve(), run()
     first.advance(5)
-    second = run().load_state_dict(first.state_dict())
-    np.testing.assert_array_equal(second.solve().x, whole.x)
+    second = run().load_state_dict(first.state_dict()).solve()
+    np.testing.assert_array_equal(second.x, whole.x)
+    assert second.evaluations == whole.evaluations
 
 
 @pytest.mark.parametrize("separable", [False, True])

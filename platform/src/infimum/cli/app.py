@@ -75,6 +75,10 @@ def run(
         str | None,
         typer.Option("--output", "-o", metavar="DIR", help="Save here instead of runs/NAME/TIME.", show_default=False),
     ] = None,
+    observe: Annotated[
+        list[str] | None,
+        typer.Option("--observe", metavar="NAME", help="Same as observers=[NAME, …]: core.csv", show_default=False),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
     json: Json = False,
     no_python: NoPython = False,
@@ -82,7 +86,186 @@ def run(
     """Solve what a run file states; print the result and where it was saved."""
     from infimum.cli.runs import run_file
 
+    if observe:
+        overrides = [*(overrides or []), f"observers=[{', '.join(observe)}]"]
     return run_file(file, overrides or [], seed=seed, output=output, quiet=quiet, json=json, python=not no_python)
+
+
+@app.command()
+@guarded
+def resume(
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder of a run, runs/NAME/TIME.", show_default=False)],
+    force: Annotated[bool, typer.Option("--force", help="Go on although code has changed since.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+    json: Json = False,
+) -> int:
+    """Go on with a run that was interrupted or killed, from its last checkpoint."""
+    from infimum.cli.records import resume_folder
+
+    return resume_folder(folder, force=force, quiet=quiet, json=json)
+
+
+@app.command()
+@guarded
+def rerun(
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder of a run, runs/NAME/TIME.", show_default=False)],
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", metavar="DIR", help="Save here instead of runs/NAME/TIME.", show_default=False),
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Repeat a run and say what differs; exit code 1 if another result came out."""
+    from infimum.cli.records import rerun_folder
+
+    return rerun_folder(folder, output=output, json=json)
+
+
+@app.command()
+@guarded
+def export(
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder of a run, runs/NAME/TIME.", show_default=False)],
+    kind: Annotated[str, typer.Option("--format", metavar="FORMAT", help="csv or parquet.")] = "csv",
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write here instead of DIR/trace.*.", show_default=False),
+    ] = None,
+) -> None:
+    """Write the trace of a run as a table for other programs."""
+    from infimum.cli.records import export_folder
+
+    export_folder(folder, kind, output=output)
+
+
+Jobs = Annotated[
+    int | None,
+    typer.Option("--jobs", "-j", min=1, help="Runs at a time; 1 runs in this process.", show_default=False),
+]
+Engine = Annotated[
+    str | None,
+    typer.Option("--engine", metavar="NAME", help="loky, threading, dask, dask:ADDRESS or ray.", show_default=False),
+]
+Timeout = Annotated[
+    float | None,
+    typer.Option("--timeout", metavar="SECONDS", help="End a run that takes longer.", show_default=False),
+]
+Threads = Annotated[int, typer.Option("--threads", min=1, help="Threads of BLAS and OpenMP in each run.")]
+Repeat = Annotated[
+    int | None, typer.Option("--repeat", min=1, help="In place of the file's repeat.", show_default=False)
+]
+ManyOutput = Annotated[
+    str | None,
+    typer.Option("--output", "-o", metavar="DIR", help="Save here instead of runs/NAME/TIME.", show_default=False),
+]
+Resume = Annotated[
+    bool, typer.Option("--resume", help="Go on in --output, or in the newest folder of this name; keep what is done.")
+]
+RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="With --resume, run lost ones again.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Run what is cached, too.")]
+NoCache = Annotated[bool, typer.Option("--no-cache", help="Neither read nor write the cache.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+
+
+@app.command()
+@guarded
+def sweep(
+    file: File,
+    overrides: Overrides = None,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option("--sweep", metavar="PLACE=VALUE,VALUE,…", help="Values that vary.", show_default=False),
+    ] = None,
+    repeat: Repeat = None,
+    jobs: Jobs = None,
+    engine: Engine = None,
+    timeout: Timeout = None,
+    threads: Threads = 1,
+    output: ManyOutput = None,
+    resume: Resume = False,
+    retry_failed: RetryFailed = False,
+    fresh: Fresh = False,
+    no_cache: NoCache = False,
+    quiet: Quiet = False,
+    json: Json = False,
+    no_python: NoPython = False,
+) -> int:
+    """Solve what a run file states for many values; a run that fails is a row of the table."""
+    from infimum.cli.many import run_many
+
+    options = {"jobs": jobs, "engine": engine, "timeout": timeout, "threads": threads, "resume": resume}
+    options |= {"retry_failed": retry_failed, "fresh": fresh, "cache": not no_cache}
+    stated = {"sweep": vary or [], "repeat": repeat, "allow_python": not no_python}
+    return run_many(
+        file,
+        overrides or [],
+        compares=False,
+        options=options,
+        stated=stated,
+        output=output,
+        quiet=quiet,
+        json=json,
+    )
+
+
+@app.command()
+@guarded
+def compare(
+    file: File,
+    overrides: Overrides = None,
+    budget: Annotated[
+        str | None,
+        typer.Option("--budget", metavar="NAME=AMOUNT", help="In place of the file's budget.", show_default=False),
+    ] = None,
+    repeat: Repeat = None,
+    jobs: Jobs = None,
+    engine: Engine = None,
+    timeout: Timeout = None,
+    threads: Threads = 1,
+    output: ManyOutput = None,
+    resume: Resume = False,
+    retry_failed: RetryFailed = False,
+    fresh: Fresh = False,
+    no_cache: NoCache = False,
+    quiet: Quiet = False,
+    json: Json = False,
+    no_python: NoPython = False,
+) -> int:
+    """Compare the solvers of a run file at an equal budget: iterations, seconds, or evaluations."""
+    from infimum.cli.many import run_many
+
+    options = {"jobs": jobs, "engine": engine, "timeout": timeout, "threads": threads, "resume": resume}
+    options |= {"retry_failed": retry_failed, "fresh": fresh, "cache": not no_cache}
+    stated = {"budget": budget, "repeat": repeat, "allow_python": not no_python}
+    return run_many(
+        file, overrides or [], compares=True, options=options, stated=stated, output=output, quiet=quiet, json=json
+    )
+
+
+cache_app = typer.Typer(no_args_is_help=True, help="Look at, or empty, the cache of finished runs.")
+app.add_typer(cache_app, name="cache")
+
+
+@cache_app.command("list")
+@guarded
+def cache_list(json: Json = False) -> None:
+    """List the runs that are kept."""
+    from infimum.cli.many import cache_list
+
+    cache_list(json=json)
+
+
+@cache_app.command("clear")
+@guarded
+def cache_clear(
+    older_than: Annotated[
+        float | None,
+        typer.Option("--older-than", metavar="DAYS", help="Only what was not used since.", show_default=False),
+    ] = None,
+) -> None:
+    """Remove the runs that are kept."""
+    from infimum.cli.many import cache_clear
+
+    cache_clear(older_than)
 
 
 @app.command()
@@ -101,6 +284,10 @@ def check(
         from infimum.cli.numerics import check_numerics
 
         return check_numerics(file, overrides or [], json=json, python=not no_python)
+    from infimum.cli.many import check_many, states_many
+
+    if many := states_many(file, overrides or []):
+        return check_many(file, overrides or [], compares=many == "compare", json=json, python=not no_python)
     from infimum.cli.runs import check_file
 
     return check_file(file, overrides or [], json=json, python=not no_python)
@@ -134,6 +321,29 @@ def show(
     from infimum.cli.runs import show_file
 
     show_file(file, overrides or [], origin=origin, json=json, python=not no_python)
+
+
+@app.command()
+@guarded
+def report(
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DIR...",
+            help="Folders of runs or of many runs, or above them; or a source that a plugin knows.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The page or picture.")] = "report.html",
+    kind: Annotated[
+        str | None,
+        typer.Option("--format", metavar="FORMAT", help="html, png, svg or pdf.", show_default="by FILE"),
+    ] = None,
+) -> None:
+    """Write a page about runs that opens without network, or pictures."""
+    from infimum.cli.report import write_report
+
+    write_report(sources, output, kind)
 
 
 @app.command("list")

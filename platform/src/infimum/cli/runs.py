@@ -6,7 +6,6 @@ import json as json_
 import math
 import sys
 import traceback
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,8 @@ import typer
 
 from infimum.cli import guard
 from infimum.cli.output import as_json, say, table
-from infimum.errors import InfimumError, InputError
+from infimum.records import RunFolder, solve_to_folder
+from infimum.result import Result
 from infimum.run.stop import dump_reasons
 from infimum.runfile import RunFile, RunFileError
 from infimum.runfile.tree import Path as ValuePath
@@ -30,22 +30,24 @@ def run_file(
     if seed is not None:
         overrides = [*overrides, f"seed={seed}"]
     loaded = RunFile.load(file, overrides, allow_python=python)
-    run = loaded.prepare(verbose=not (quiet or json) and sys.stderr.isatty())
-    folder = _new_folder(loaded, output)
-    (folder / "run.yaml").write_text(loaded.dump_yaml(), encoding="utf-8")
-    result = run.solve()
+    kept = RunFolder.at(output) if output is not None else RunFolder.create(loaded.output, loaded.name)
+    result = solve_to_folder(loaded, kept, verbose=not (quiet or json) and sys.stderr.isatty())
+    return ended(result, kept, loaded.name, quiet=quiet, json=json)
+
+
+def ended(result: Result, kept: RunFolder, name: str, *, quiet: bool, json: bool) -> int:
+    """Print what came out; the exit code says how the run ended, and whether it was saved."""
     code = _code(str(result.status))
-    saved = f"saved in {folder}"
-    try:
-        result.save(folder)
-    except (OSError, InfimumError) as error:
-        saved, code = f"not saved in {folder}: {error}", max(code, guard.FAILED)
-        typer.echo(f"error: the result is {saved}", err=True)
+    saved = f"saved in {kept.path}"
+    if kept.status is None:
+        saved, code = f"not saved in {kept.path}", max(code, guard.FAILED)
     if json:
-        as_json(_result_data(result, loaded.name, folder))
+        as_json(_result_data(result, name, kept.path))
     elif not quiet:
         say(str(result))
         say(f"  {saved}")
+        if kept.checkpoints():
+            say(f"  infimum resume {kept.path}  goes on from iteration {kept.checkpoints()[-1]}")
     if result.error is not None and guard.verbosity >= 2:
         traceback.print_exception(result.error)
     return code
@@ -55,37 +57,6 @@ def _code(status: str) -> int:
     if status == "interrupted":
         return guard.INTERRUPTED
     return guard.FAILED if status in _BROKEN else guard.OK
-
-
-def _new_folder(loaded: RunFile, output: str | None) -> Path:
-    """A folder that no earlier run has used."""
-    if output is not None:
-        folder = Path(output)
-        for name in ("run.yaml", "result.json"):
-            if (folder / name).exists():
-                raise InputError(f"--output {folder} already holds a {name}; choose another folder")
-        return _made(folder, exist_ok=True)
-    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-    above = Path(loaded.output) / loaded.name
-    number = 1
-    while True:
-        folder = above / (stamp if number == 1 else f"{stamp}-{number}")
-        try:
-            return _made(folder, exist_ok=False)
-        except FileExistsError:
-            number += 1
-
-
-def _made(folder: Path, *, exist_ok: bool) -> Path:
-    try:
-        folder.mkdir(parents=True, exist_ok=exist_ok)
-    except FileExistsError:
-        if not exist_ok and folder.is_dir():
-            raise
-        raise InputError(f"{folder} is a file; a folder for the result was expected") from None
-    except OSError as error:
-        raise InputError(f"the folder {folder} cannot be made: {error.strerror}; give another with --output") from None
-    return folder
 
 
 def _result_data(result: Any, name: str, folder: Path) -> dict[str, Any]:

@@ -85,6 +85,11 @@ class Part:
         return value
 
     @property
+    def origin(self) -> Any:
+        """The function behind this part, for what reads it instead of evaluating it."""
+        return self._source.origin if isinstance(self._source, Part) else self._source
+
+    @property
     def facts(self) -> dict[str, Any]:
         """Facts that were asked for so far, as plain data."""
         return {name: value for name, value in self._facts.items() if isinstance(value, int | float | str)}

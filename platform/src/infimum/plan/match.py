@@ -176,12 +176,15 @@ class Matcher:
             return Missing((), f"is assigned to slot '{target}'")
         body = self.bodies[term.name]
         offers, seen = offers_in(slot, body), inner(slot, body)
+        if slot.refuses is not None and (refused := slot.refuses(seen)):
+            return Missing((), f"cannot stand: {refused}")
         named, whole = self.named.get(term.name), self.named.get(f"slot:{slot.name}")
         if whole is not None:
             if named is not None:
                 return Missing((), f"would stand under two oracles: its own {named.name} and the slot's {whole.name}")
             return self._for_sum(slot, whole, offers, seen)
-        choices: list[Choice | None] = [named] if named is not None else [None, *self.allowed]
+        unasked = (one for one in self.allowed if one.oracle.volunteers(seen))
+        choices: list[Choice | None] = [named] if named is not None else [None, *unasked]
         tried = [lift(offers, slot, choice, seen) for choice in choices]
         good = [one for one in tried if isinstance(one, Lift)]
         return (

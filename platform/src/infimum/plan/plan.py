@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -104,6 +104,8 @@ class Plan:
             "resume": self.resume,
             "stops": self.solver.stops,
             "metrics": sorted(self.metrics),
+            "sense": self.problem.sense,
+            "merit": self.problem.merit,
         }
 
 
@@ -114,7 +116,7 @@ def make_plan(
     solver_name: str = "",
     oracles: Mapping[str, Choice] | None = None,
     allowed: Sequence[Choice] = (),
-    installed: Sequence[Choice] = (),
+    installed: Sequence[Choice] | Callable[[], Sequence[Choice]] = (),
     assign: Mapping[str, str] | None = None,
 ) -> Plan:
     """Match a problem's terms to a solver's slots.
@@ -128,8 +130,8 @@ def make_plan(
         Named oracles: per term, or per `slot:NAME`.
     allowed : sequence of Choice
         Oracles that may fill gaps unasked (`oracles: auto`).
-    installed : sequence of Choice
-        Oracles that a refusal may recommend.
+    installed : sequence of Choice, or callable that gives one
+        Oracles that a refusal may recommend; called when there is one.
     assign : mapping of str to str
         Term name to slot name, where the user decides.
 
@@ -149,7 +151,7 @@ def make_plan(
     matcher = Matcher(problem, slots, named, ordered, assign)
     assignment = matcher.search()
     if assignment is None:
-        raise refusal(matcher, name, installed)
+        raise refusal(matcher, name, installed() if callable(installed) else installed)
     placements = tuple(_placements(matcher, assignment))
     exactness = max((one.exactness for one in placements), default=Exactness.exact)
     return Plan(
@@ -245,7 +247,8 @@ def _available(solver: Solver, slots: Sequence[Slot], problem: Problem, assignme
     return of_oracles | {
         name: metric
         for name, metric in solver.metrics.items()
-        if all(
+        if (not metric.families or problem.family in metric.families)
+        and all(
             all(any(one in offers for one in anyof) for offers in offered.get(slot, []))
             for slot, anyof in metric.requires.items()
         )

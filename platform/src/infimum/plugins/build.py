@@ -189,18 +189,20 @@ class _Builder:
                 failed.add(name)
                 continue
             given[name] = built
-            if written is not value:
+            if built is not value:
                 plain[name] = written
         return given, plain, frozenset(failed), issues
 
     def _nested(self, value: Any, path: Path) -> tuple[Any, Any, list[Issue]]:
-        """A value with components built, the same as mappings with qualified names, and issues."""
+        """A value with components and references built, the same as it was written but with qualified names, issues."""
         if isinstance(value, Mapping) and "use" in value:
             built, issues = self.build(value, None, path)
             return (built.instance, built.spec, []) if built is not None else (None, None, issues)
+        if isinstance(value, str) and value.startswith(PREFIX):
+            return self._reference(value, path)
         if isinstance(value, Mapping):
             parts = {key: self._nested(one, (*path, key)) for key, one in value.items()}
-            if all(part[1] is value[key] for key, part in parts.items()) and not _issues(parts.values()):
+            if all(part[0] is value[key] for key, part in parts.items()) and not _issues(parts.values()):
                 return value, value, []
             return (
                 {key: part[0] for key, part in parts.items()},
@@ -209,10 +211,17 @@ class _Builder:
             )
         if isinstance(value, list | tuple):
             items = [self._nested(one, (*path, place)) for place, one in enumerate(value)]
-            if all(item[1] is one for item, one in zip(items, value, strict=True)) and not _issues(items):
+            if all(item[0] is one for item, one in zip(items, value, strict=True)) and not _issues(items):
                 return value, value, []
             return [item[0] for item in items], [item[1] for item in items], _issues(items)
         return value, value, []
+
+    def _reference(self, reference: str, path: Path) -> tuple[Any, Any, list[Issue]]:
+        """What an option names by `python:module:attribute`: the object as it is, where `{use: python:…}` calls it."""
+        try:
+            return self._target(reference, None)[0], reference, []
+        except InfimumError as error:
+            return None, None, [Issue(path, str(error), error)]
 
 
 def _issues(parts: Any) -> list[Issue]:

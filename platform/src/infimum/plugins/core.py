@@ -8,6 +8,7 @@ from infimum.plugins.hookspecs import Register
 _RULES = {
     "max_iter": ("MaxIter", "limit", "at most so many iterations"),
     "max_time": ("MaxTime", "limit", "at most so many seconds"),
+    "max_solver_time": ("MaxSolverTime", "limit", "at most so many seconds, evaluations for the record left out"),
     "max_calls": ("MaxCalls", "limit", "at most so many evaluations of a capability"),
     "target": ("Target", "target", "the value has reached a number"),
     "grad_norm": ("GradNorm", "optimality", "the gradient (mapping) is small"),
@@ -27,6 +28,12 @@ _SETS = {
     "linear": ("LinearConstraint", "inequalities", "lower <= A x <= upper"),
     "second_order_cone": ("SecondOrderCone", "cone", "the norm of x[1:] is at most x[0]"),
     "psd": ("PSD", "cone", "symmetric matrices without negative eigenvalues"),
+}
+_OBSERVERS = {
+    "csv": ("Csv", "every check as a row of a CSV file"),
+    "jsonl": ("JsonLines", "every check as a JSON object a line, and the outcome"),
+    "tensorboard": ("TensorBoard", "scalars for TensorBoard"),
+    "mlflow": ("Mlflow", "parameters, metrics and the outcome for MLflow, in a folder or on a server"),
 }
 
 
@@ -48,3 +55,5 @@ def infimum_stopping_rules(register: Register) -> None:
 def infimum_components(register: Register) -> None:
     register("constant", "infimum.schedule:Constant", kind="schedule", summary="the same step at every iteration")
     register("power", "infimum.schedule:Power", kind="schedule", summary="a step that decays like a power of k")
+    for name, (attribute, summary) in _OBSERVERS.items():
+        register(name, f"infimum.observers:{attribute}", kind="observer", summary=summary)

@@ -63,7 +63,10 @@ def infimum_stopping_rules(register: Register) -> None:
 
 @spec
 def infimum_components(register: Register) -> None:
-    """Register components of further kinds (`kind="schedule"`, `"topology"`, …); `kind` is required here."""
+    """Register components of further kinds (`kind="schedule"`, `"topology"`, …); `kind` is required here.
+
+    A `converter` is a function of an object of another library: `infimum.NAME` finds it.
+    """
 
 
 @spec
@@ -78,7 +81,26 @@ def infimum_run_finished(run: Any, result: Any) -> None:
 
 @spec
 def infimum_observers(run: Any) -> Iterable[tuple[int, Callable[[Any], object]]]:  # type: ignore[empty-body]
-    """Plain callables that watch a run: pairs `(every, callable(progress))`, called every `every` iterations."""
+    """Plain callables that watch a run: pairs `(every, callable(progress))`, called every `every` iterations.
+
+    One that raises is logged and told nothing more; the run goes on. `run.closing` takes callables for its end.
+    """
+
+
+@spec
+def infimum_report_sections(result: Any) -> Iterable[Any]:  # type: ignore[empty-body]
+    """Sections (`infimum.reporting.Section`) for the report of one result; called once for each result in it.
+
+    Look into `result.extras`, which holds what solvers and rules left there; return nothing where it is not yours.
+    """
+
+
+@spec
+def infimum_report_source(source: str) -> Iterable[tuple[str, Any]] | None:
+    """Results behind a text given to a report that is no folder, such as the address of a study.
+
+    Pairs `(label, Result)`; None where the text is not yours.
+    """
 
 
 REGISTRATION: dict[str, str | None] = {
@@ -91,4 +113,11 @@ REGISTRATION: dict[str, str | None] = {
 }
 """Registration hooks and the component kind of each; None where the plugin says it."""
 
-RUN_HOOKS = ("infimum_run_started", "infimum_run_finished", "infimum_observers")
+RUN_HOOKS = (
+    "infimum_run_started",
+    "infimum_run_finished",
+    "infimum_observers",
+    "infimum_report_sections",
+    "infimum_report_source",
+)
+"""Hooks that are called for a run or for its report."""

@@ -364,7 +364,7 @@ def json_schema(target: Any) -> dict[str, Any]:
             schema["description"] = text
         default = one.default.name if isinstance(one.default, enum.Enum) else one.default
         if not one.required and _is_json(default):
-            schema["default"] = default
+            schema["default"] = json.loads(json.dumps(default))  # Tuples become the lists that a file can hold.
         properties[one.name] = schema
     text = (target.summary if isinstance(target, Component) else "") or docs.summary(loaded)
     return {

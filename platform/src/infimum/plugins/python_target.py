@@ -62,6 +62,9 @@ def import_python(reference: str, base: Path | None = None) -> Any:
 def _module(name: str, base: Path | None, reference: str) -> ModuleType:
     if base is None:
         return _import(name, base, reference)
+    known = sys.modules.get(name)
+    if known is not None and _awake == str(base) and _lives_in(known, base):
+        return known
     top = name.partition(".")[0]
     with _folder(base):
         loaded = sys.modules.get(top)

@@ -38,6 +38,20 @@ class Term:
     role: Role = "term"
 
 
+@dataclass(frozen=True, slots=True)
+class Cadence:
+    """A metric of points that costs much: taken every `every` iterations and at the end, also where a rule reads it.
+
+    The user's `value_every` goes before it.
+    """
+
+    measure: PointMetric
+    every: int
+
+    def __call__(self, point: Any, previous: Any) -> float | None:
+        return self.measure(point, previous)
+
+
 class Problem:
     """Base of all families: what is to be solved.
 
@@ -49,6 +63,8 @@ class Problem:
     name: str = ""
     sense: Sense = "min"
     resume: Literal["exact", "replay", "none"] = "exact"
+    reference: float | None = None
+    """Known optimal value of the merit, in the user's sense."""
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -58,6 +74,11 @@ class Problem:
     def merit(self) -> str | None:
         """Name of the metric that ranks points, or None when no point is better than another."""
         return None
+
+    @property
+    def recorded(self) -> tuple[str, ...]:
+        """Metrics that a trace holds unasked where they are supplied, beside the merit and the violation."""
+        return ()
 
     def start(self, rng: np.random.Generator) -> Any:
         """A starting point when the user gives none."""

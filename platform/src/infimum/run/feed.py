@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from infimum.run.ending import blame
 from infimum.run.stop import Stop
 from infimum.status import Status
 
@@ -52,7 +53,7 @@ class Feed:
         monitor.observing = run.sampler.spent
         stop = monitor.begin(full, point) if iteration == 0 else monitor.tick(full, point)
         if stop is not None and run.keeper.broken:
-            run.blame(stop)
+            blame(run, stop)
             return monitor.stop
         run.metrics = full
         if point is not None:

@@ -82,6 +82,9 @@ class Keeper:
         self.broken = False
         """Whether a point or its merit was not finite."""
         self.constrained = constrained
+        self.turned = -1
+        """Iteration at which points last became feasible or ceased to be."""
+        self._feasible: bool | None = None
         self._bound = -1.0
         """Square of `_limit`, above which a point is looked at again; negative before the first check."""
         self._limit = math.inf
@@ -114,6 +117,8 @@ class Keeper:
                 violation = 0.0
             elif violation != violation:
                 return self._break(f"violation is NaN at iteration {iteration}")
+            if (violation == 0.0) is not self._feasible:
+                self._feasible, self.turned = violation == 0.0, iteration
             better = violation < best.violation or (value < best.value and violation == best.violation)
         else:
             better = value < best.value or best.iteration < 0
@@ -169,8 +174,11 @@ class Keeper:
             "bound": self._bound,
             "limit": self._limit,
             "floor": self._floor,
+            "feasible": self._feasible,
+            "turned": self.turned,
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.best = Best(None, state["value"], state["violation"], state["iteration"], state["time"], state["metrics"])
         self._bound, self._limit, self._floor = state["bound"], state["limit"], state["floor"]
+        self._feasible, self.turned = state["feasible"], int(state["turned"])

@@ -117,6 +117,7 @@ class Monitor:
         self._lock = threading.RLock()
         self._update = self.tracker.update
         self._limits = [one.start().update for one in _leaves(rule) if isinstance(one, MaxTime | MaxCalls)]
+        self._constrained = keeper is not None and keeper.constrained
         self._look = keeper.look if keeper is not None else None
 
     @property
@@ -174,6 +175,7 @@ class Monitor:
         with self._lock:
             if self.stop is None and self.iteration >= 0:
                 self.progress.elapsed = time.perf_counter() - self._zero
+                self.progress.observed = self.observing
                 answers = [update(self.progress) for update in self._limits]
                 reasons = [one for one in answers if isinstance(one, Reason)]
                 if self.request is not None:
@@ -190,10 +192,14 @@ class Monitor:
         progress = self.progress
         progress.iteration, progress.metrics, progress.point = iteration, metrics, point
         progress.elapsed = elapsed = time.perf_counter() - self._zero
+        progress.observed = self.observing
         stop = self._look(iteration, elapsed - self.observing, metrics, point) if self._look is not None else None
         if (recorder := self.recorder) is not None:
             if self._checks == recorder.due:
                 recorder.add(self._checks, self.row())
+            # A row that is due may be thinned out later.
+            if self._constrained and self.keeper.turned == iteration:  # type: ignore[union-attr]
+                recorder.mark(self.row())
             self._checks += 1
         answer = self._update(progress)
         asked = self._tell(progress) if self.observers else False

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from infimum.arrays import is_array
 from infimum.counters import Counters
-from infimum.errors import InfimumError, InputError, NonFiniteError
+from infimum.errors import InputError, NonFiniteError
 from infimum.exactness import Exactness
 from infimum.plan.bind import Bound, streams
 from infimum.plan.plan import Plan
@@ -20,13 +21,16 @@ from infimum.result import Result, make_result
 from infimum.run.arguments import as_seed, require_same_kind, require_whole
 from infimum.run.average import TailAverage
 from infimum.run.defaults import complete, replacements
+from infimum.run.ending import blame, close, failed, keep_between_checks
 from infimum.run.feed import Feed
 from infimum.run.keeper import DIVERGENCE, FEASIBILITY, Keeper
 from infimum.run.monitor import Monitor, Observer, check_metrics, columns, iteration_limit
 from infimum.run.sampler import Sampler, counted_cells
+from infimum.run.saver import Saver
 from infimum.run.signals import Interrupts
 from infimum.run.state import dump_run, load_run
 from infimum.run.stop import Stop
+from infimum.solver import Finished
 from infimum.status import Status
 from infimum.stopping.base import StoppingRule
 from infimum.trace import DEFAULT_ROWS, Recorder
@@ -131,9 +135,15 @@ class Run:
         self.finished: list[Callable[[Run, Result], None]] = []
         self.closing: list[Callable[[], None]] = []
         """Called when `solve` ends, by an exception too."""
+        self.folder: Path | None = None
+        """Folder that the run is kept in, where it is kept in one."""
+        self.saver: Saver | None = None
+        """Writes checkpoints while the run goes on."""
+        self.ahead = 0
+        """Steps that the state is ahead of the last check, in a run taken up between two checks."""
         self.error: BaseException | None = None
         self.unclosed: dict[str, Any] | None = None
-        """State of an interrupted run before its last point was evaluated for the result."""
+        """State of an interrupted run before it was checked or evaluated where it would not have been otherwise."""
         self.metrics: Mapping[str, Any] = {}
         """Metrics of the last check."""
         self.previous: Any = None
@@ -197,11 +207,16 @@ class Run:
                     self._drive()
                 else:
                     self._advance(None)
-                self._close()
+                close(self)
+                if self.saver is not None:
+                    self.saver.last()
         finally:
             self.monitor.pause_clock()
-            for close in self.closing:
-                close()
+            for tell_end in self.closing:
+                try:
+                    tell_end()
+                except Exception as error:
+                    log.error("something that watched the run could not be closed: %s", error, exc_info=error)
         result = make_result(self)
         for finish in self.finished:
             finish(self, result)
@@ -233,9 +248,11 @@ class Run:
         monitor, sampler, parts = self.monitor, self.sampler, self.bound.parts
         step, solution, sample, check = self.solver.step, self.solver.solution, sampler.sample, monitor.check
         every, copies = self.check_every, bool(sampler.changes) and self.solver.inplace
-        state, iteration, metrics = self.state, monitor.iteration, self.metrics
+        state, iteration, metrics = self.state, monitor.iteration + self.ahead, self.metrics
         end, first = None if steps is None else iteration + steps, iteration == 0
-        stop, point, tail = monitor.stop, self.previous, self.tail
+        stop, point, tail, saver = monitor.stop, self.previous, self.tail, self.saver
+        count, clock = (math.inf, math.inf) if saver is None else saver.due()
+        progress, self.ahead = monitor.progress, 0
         try:
             while stop is None and iteration != end:
                 iteration += 1
@@ -250,16 +267,22 @@ class Run:
                     state = step(parts, state)
                     while iteration < goal and monitor.request is None:
                         iteration += 1
-                        state = step(parts, state)
+                        try:
+                            state = step(parts, state)
+                        except Finished:
+                            goal = iteration = iteration - 1  # Checked first; the next step says it again.
+                            break
+                    if iteration < goal:
+                        keep_between_checks(self, state, iteration)
                 previous, point = point, solution(state)
                 if first:
-                    self._same_kind(point)
+                    require_same_kind(self.plan.solver_name, self.point, point)
                     first = False
                 metrics = sample(iteration, state, point, previous)
                 monitor.observing = sampler.spent
                 stop = check(iteration, metrics, point)
                 if stop is not None and self.keeper.broken:
-                    self.blame(stop)
+                    blame(self, stop)
                     break
                 self.state, self.metrics = state, metrics
                 if tail is not None:
@@ -267,11 +290,13 @@ class Run:
                 if copies:
                     point = self.problem.copy(point)
                 self.previous = point
+                if saver is not None and (iteration >= count or progress.elapsed >= clock):
+                    count, clock = saver.write()
         except Exception as error:
-            if metrics is monitor.progress.metrics and metrics is not self.metrics:
+            if metrics is progress.metrics and metrics is not self.metrics:
                 # The step itself was complete; a rule or an observer failed after it.
                 self.state, self.metrics, self.previous = state, metrics, point
-            self._failed(error, iteration)
+            failed(self, error, iteration)
 
     def _next_check(self, iteration: int, end: int | None) -> int:
         """The next multiple of `check_every`, unless an iteration limit or `end` comes first."""
@@ -294,7 +319,7 @@ class Run:
         if self.sampler.changes:
             self.previous = self.problem.copy(point) if self.solver.inplace else point
         if stop is not None and self.keeper.broken:
-            self.blame(stop)
+            blame(self, stop)
 
     def _drive(self) -> None:
         """Hand over to a loop that is not ours."""
@@ -306,55 +331,7 @@ class Run:
             if self.monitor.stop is None:
                 self.monitor.stop = Stop(Status.stalled, "the solver's own loop ended without saying why")
         except Exception as error:
-            self._failed(error, self.monitor.iteration + 1)
-
-    def blame(self, stop: Stop) -> None:
-        """Name the evaluation behind a non-finite iterate."""
-        culprit = self.counters.culprit()
-        if stop.status is Status.nonfinite and culprit is not None:
-            self.monitor.stop = Stop(stop.status, f"{stop.message}: {culprit}", stop.fired)
-
-    def _failed(self, error: Exception, iteration: int) -> None:
-        """What an exception in a step means; the step is discarded, the state before it stays."""
-        if self.monitor.stop is not None and isinstance(error, StopIteration):
-            return
-        if isinstance(error, NonFiniteError):
-            # What a function made of NaN is no news: an evaluation before may have returned it.
-            culprit = self.counters.culprit()
-            message = f"{error}, in iteration {iteration}" + ("" if culprit is None else f": {culprit}")
-            self.monitor.stop = Stop(Status.nonfinite, message)
-            return
-        if isinstance(error, InfimumError) or self.monitor.iteration < 0:
-            raise error
-        self.error = error
-        log.error("the run failed in iteration %d", iteration, exc_info=error)
-        self.monitor.stop = Stop(Status.failed, f"{type(error).__name__} in iteration {iteration}: {error}")
-
-    def _close(self) -> None:
-        """Metrics at cadence belong to the last point too."""
-        monitor = self.monitor
-        if not (self.sampler.at_cadence or self.tail) or monitor.iteration < 0 or not self.solver.maps_points:
-            return
-        point, stop = self.current, monitor.stop
-        if point is None or self.keeper.broken or (stop is not None and stop.status is Status.nonfinite):
-            return
-        if stop is not None and stop.status in (Status.interrupted, Status.failed):
-            # Taken up again, the run must not know of an evaluation that it would not have made.
-            with suppress(InputError):
-                self.unclosed = dump_run(self)
-        metrics = dict(self.metrics)
-        try:
-            if self.tail is not None and self.tail.mean is not None:
-                self.tail_value = self.sampler.value(self.problem.merit, self.tail.mean)
-            self.sampler.add(metrics, monitor.iteration, point, full=True)
-        except NonFiniteError as error:
-            monitor.overrule(Stop(Status.nonfinite, f"{error}, at the last point (iteration {monitor.iteration})"))
-            return
-        except Exception as error:
-            log.warning("the objective could not be evaluated at the last point: %s", error)
-            return
-        self.metrics = metrics
-        monitor.amend(metrics, point)
+            failed(self, error, self.monitor.iteration + 1)
 
     @property
     def current(self) -> Any:
@@ -362,10 +339,6 @@ class Run:
         if self.solver.drives:
             return self.last if self.state is None or self.keeper.broken else self.solver.solution(self.state)
         return None if self.state is None else self.solver.solution(self.state)
-
-    def _same_kind(self, point: Any) -> None:
-        """Catch at the first step what would silently change shape or dtype."""
-        require_same_kind(self.plan.solver_name, self.point, point)
 
     def note(self, text: str) -> None:
         """Log a sentence and keep it for the result."""

@@ -38,7 +38,8 @@ class Sampler:
     record : sequence of str
         Further metrics for the trace.
     value_every : int, optional
-        Cadence of point metrics that cost evaluations and that no rule reads; 10 by default.
+        Cadence of point metrics that cost evaluations and that no rule reads; by default that of the metric (a
+        `Cadence`), else 10.
     check_every : int, default 1
         Iterations between checks: what falls due between two of them is taken at the later one.
 
@@ -66,16 +67,17 @@ class Sampler:
                 raise InputError(f"trace: no metric '{name}'; {did_you_mean(name, supplied)}")
         merit = plan.problem.merit
         ruled = rule.metrics()
-        always = [name for name in (merit, "violation") if name is not None and name in supplied]
+        always = [one for one in (merit, "violation", *plan.problem.recorded) if one is not None and one in supplied]
         self.names = tuple(dict.fromkeys([*always, *sorted(ruled), *record]))
         self.supplied = frozenset(supplied)
         self._point_metrics, self._bound = point_metrics, bound
         self.maximize = plan.problem.sense == "max"
-        self.every, self.check_every = value_every or VALUE_EVERY, check_every
+        self.check_every = check_every
         self.from_state: list[tuple[str, Callable[[Any], Any]]] = []
         self.changes: list[tuple[str, PointMetric]] = []
         self.at_every: list[tuple[str, PointMetric, Cell]] = []
-        self.at_cadence: list[tuple[str, PointMetric, Cell]] = []
+        self.at_cadence: list[tuple[str, PointMetric, Cell, int]] = []
+        """With the iterations between two evaluations."""
         for name in self.names:
             if name in bound.metrics:
                 self.from_state.append((name, _largest(bound.metrics[name])))
@@ -87,8 +89,12 @@ class Sampler:
             if name in CHANGES:
                 self.changes.append((name, point_metrics[name]))
                 continue
-            group = self.at_every if name in ruled and value_every is None else self.at_cadence
-            group.append((name, point_metrics[name], bound.counters.watch("problem", name)))
+            measure, cell = point_metrics[name], bound.counters.watch("problem", name)
+            own = getattr(measure, "every", None)
+            if name in ruled and value_every is None and own is None:
+                self.at_every.append((name, measure, cell))
+            else:
+                self.at_cadence.append((name, measure, cell, value_every or own or VALUE_EVERY))
         self._cheap = _display(self.from_state, self.changes)
         self.sample: Sample = self._full if self.at_every or self.at_cadence else self._cheap
         """`(iteration, state, point, previous) -> metrics` of a check."""
@@ -112,8 +118,8 @@ class Sampler:
         """Add what costs evaluations and is due (all of it with `full`), where it is not there yet."""
         for name, measure, cell in self.at_every:
             self._measure(metrics, name, measure, cell, point)
-        if full or iteration % self.every < self.check_every:
-            for name, measure, cell in self.at_cadence:
+        for name, measure, cell, every in self.at_cadence:
+            if full or iteration % every < self.check_every:
                 self._measure(metrics, name, measure, cell, point)
 
     def _measure(self, metrics: dict[str, Any], name: str, measure: PointMetric, cell: Cell, point: Any) -> None:
@@ -127,8 +133,8 @@ class Sampler:
     def describe(self) -> list[str]:
         """Lines for the plan: where the values come from."""
         lines = []
-        for name, _, _ in self.at_cadence:
-            lines.append(f"{name}: from the terms, every {self.every} iterations, counted as monitor")
+        for name, _, _, every in self.at_cadence:
+            lines.append(f"{name}: from the terms, every {every} iterations, counted as monitor")
         for name, _, _ in self.at_every:
             lines.append(f"{name}: from the terms, at every check (a rule reads it), counted as monitor")
         return lines

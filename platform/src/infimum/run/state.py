@@ -39,6 +39,7 @@ def dump_run(run: Run) -> dict[str, Any]:
             "metrics": scalars(run.metrics),
             "spent": run.sampler.spent,
             "tail": None if run.tail is None else run.tail.state_dict(),
+            "ahead": run.ahead,
         }
     )
     return state
@@ -61,6 +62,7 @@ def load_run(run: Run, state: Mapping[str, Any]) -> None:
     run.metrics, run.sampler.spent = tree["metrics"], tree["spent"]
     if run.tail is not None and tree["tail"] is not None:
         run.tail.load_state_dict(tree["tail"])
+    run.ahead = int(tree["ahead"])
     run.state = run.solver.load(tree["solver"], run.problem.copy(run.point))
 
 

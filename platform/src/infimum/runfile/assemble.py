@@ -7,12 +7,13 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from infimum.errors import did_you_mean
+from infimum.errors import InputError, did_you_mean
 from infimum.plugins.build import Built, check_build
 from infimum.plugins.options import Issue
 from infimum.plugins.python_target import PREFIX
 from infimum.plugins.records import article, words
 from infimum.plugins.registry import Registry, get_registry
+from infimum.run.saver import Cadence
 from infimum.runfile.keys import TOP_KEYS
 from infimum.runfile.reader import kind_of
 from infimum.runfile.scalars import mistakes
@@ -35,6 +36,7 @@ class Assembled:
     constraints : list of (name or None, Built, block that it is on or None)
     assign : mapping of str to str or list of str
     stopping : StoppingRule or None
+    observers : list of Built
     folders : dict of str to None
         Where the modules of `python:` references were looked up first, in order.
     """
@@ -45,6 +47,7 @@ class Assembled:
     constraints: list[tuple[str | None, Built, str | None]] = field(default_factory=list)
     assign: dict[str, Any] = field(default_factory=dict)
     stopping: Any = None
+    observers: list[Built] = field(default_factory=list)
     folders: dict[str, None] = field(default_factory=dict)
     start_folder: str | None = None
 
@@ -60,7 +63,10 @@ class Assembler:
         folder: str = "",
         allow_python: bool = True,
         registry: Registry | None = None,
+        memo: dict[Any, Any] | None = None,
     ) -> None:
+        self.memo = memo
+        """Components that were built before, for trees that have much in common."""
         self.tree, self.issues, self.allow_python = tree, issues, allow_python
         self.registry = registry or get_registry()
         self._spoiled = {(issue.path, issue.place) for issue in issues}
@@ -89,6 +95,8 @@ class Assembler:
             ("solver", self._solver),
             ("x0", self._start),
             ("stopping", self._stopping),
+            ("observers", self._observers),
+            ("checkpoint", self._checkpoint),
         ):
             if name in self.tree.value:
                 read(self.tree.value[name])
@@ -113,12 +121,21 @@ class Assembler:
         spec = anchored_plain(node)
         if isinstance(spec, dict):
             spec = {key: value for key, value in spec.items() if key not in beside}
-        built, issues = check_build(
-            spec, kind, path, base=self.folder_of(node), allow_python=self.allow_python, registry=self.registry
-        )
+        built, issues = self._built(spec, kind, path, self.folder_of(node))
         for issue in issues:
             self.fail(_narrowed(issue, node, path), issue.message)
         return built
+
+    def _built(self, spec: Any, kind: str, path: Path, folder: str | None) -> tuple[Built | None, list[Issue]]:
+        """A component, or the one that was built from the same words before."""
+        key = (kind, path, folder, repr(spec)) if self.memo is not None else None
+        if self.memo is not None and key in self.memo:
+            known: tuple[Built | None, list[Issue]] = self.memo[key]
+            return known
+        found = check_build(spec, kind, path, base=folder, allow_python=self.allow_python, registry=self.registry)
+        if self.memo is not None:
+            self.memo[key] = found
+        return found
 
     def folder_of(self, node: Node) -> str | None:
         """Where the `python:` reference in a value is looked up first: beside the file that names it, else in
@@ -189,6 +206,22 @@ class Assembler:
             if built is not None:
                 block = on.value if on is not None and isinstance(on.value, str) else None
                 self.made.constraints.append((key if isinstance(key, str) else None, built, block))
+
+    def _observers(self, node: Node) -> None:
+        if not isinstance(node.value, list):
+            self.fail(("observers",), f"observers: expected a list of observers, got {kind_of(node.plain)}")
+            return
+        made = [self.component(child, "observer", ("observers", k)) for k, child in enumerate(node.value)]
+        self.made.observers = [built for built in made if built is not None]
+
+    def _checkpoint(self, node: Node) -> None:
+        if not isinstance(node.value, dict) or any(name not in ("every", "keep") for name in node.value):
+            return
+        try:
+            Cadence.of(node.plain)
+        except InputError as error:
+            named = next((name for name in node.value if f"{name}=" in str(error)), None)
+            self.fail(("checkpoint", named) if named else ("checkpoint",), str(error))
 
     def _start(self, node: Node) -> None:
         check_start(node, lambda path, message: self.fail(("x0", *path), message))

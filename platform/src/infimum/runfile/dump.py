@@ -12,7 +12,11 @@ import yaml
 from infimum.runfile.reader import CoreLoader
 
 
-class _Dumper(yaml.SafeDumper):
+_Base: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+"""The one in C, where PyYAML was built with it: a sweep writes a file for each of its runs."""
+
+
+class _Dumper(_Base):  # type: ignore[misc]
     """Quotes text that either version of YAML would take for something else."""
 
     yaml_implicit_resolvers: dict[Any, Any] = {  # noqa: RUF012  PyYAML's own attribute

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from infimum.run.saver import DURATION
+
 _POSITIVE: dict[str, Any] = {"type": "integer", "minimum": 1}
 
 TOP_KEYS: dict[str, dict[str, Any]] = {
@@ -38,6 +40,29 @@ TOP_KEYS: dict[str, dict[str, Any]] = {
             },
         },
     },
+    "checkpoint": {
+        "type": "object",
+        "description": "When to write checkpoints into the run's folder, from which `infimum resume` goes on.",
+        "additionalProperties": False,
+        "required": ["every"],
+        "properties": {
+            "every": {
+                "anyOf": [_POSITIVE, {"type": "string", "pattern": DURATION}],
+                "description": "A time with its unit (30s, 5min, 2h), or a number of iterations.",
+            },
+            "keep": {**_POSITIVE, "description": "How many to keep; 2 by default."},
+        },
+    },
+    "observers": {"description": "A list of what watches the run and writes down what it sees: core.csv, …"},
+    "repeat": {**_POSITIVE, "description": "Solve so many times, each with random numbers of its own."},
+    "sweep": {
+        "description": "Values that vary: {product: {solver.step: [0.1, 1]}, zip: {…}, components: {solver: […]}, "
+        "exclude: […]}; run it with 'infimum sweep'."
+    },
+    "compare": {
+        "description": "Several solvers on one or several problems at an equal budget: {solvers: […], problems: […], "
+        "budget: {iterations: 1000}, targets: […]}; run it with 'infimum compare'."
+    },
     "python_path": {
         "type": "array",
         "items": {"type": "string"},
@@ -51,3 +76,6 @@ TOP_KEYS: dict[str, dict[str, Any]] = {
     },
 }
 """In the order in which a resolved run file writes them."""
+
+MANY_KEYS = ("repeat", "sweep", "compare")
+"""Top keys that state many runs."""

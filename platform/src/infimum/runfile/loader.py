@@ -11,7 +11,7 @@ from infimum.runfile.tree import Node, Path, Place, RunFileError, RunFileIssue, 
 
 COMPONENT_KEYS = frozenset({"problem", "solver"})
 """Top keys whose value is one component: a bare name stands for `{use: name}`."""
-COMPONENT_GROUPS = frozenset({"oracles", "constraints"})
+COMPONENT_GROUPS = frozenset({"oracles", "constraints", "observers"})
 """Top keys whose children are components."""
 _WHOLE = frozenset({"stopping", "x0"})
 """Top keys that a later file replaces as a whole."""
@@ -49,7 +49,7 @@ def load_tree(path: str | os.PathLike[str], overrides: Iterable[str] = ()) -> tu
         except RunFileError as error:
             issues += error.issues
     for steps, node in sorted(changes, key=lambda change: (len(change[0]), change[0][-1] != "use")):
-        problem = _place(tree, steps, node)
+        problem = place_value(tree, steps, node)
         if problem is not None:
             issues.append(problem)
     tree.value = {name: node for name, node in tree.value.items() if node.value is not None}
@@ -133,8 +133,8 @@ def _parse(argument: str, number: int) -> tuple[Path, Node]:
     return steps, read_value(text, place, base=os.getcwd())
 
 
-def _place(tree: Node, steps: Path, node: Node) -> RunFileIssue | None:
-    """Put an override into the tree; says what is wrong where it does not fit."""
+def place_value(tree: Node, steps: Path, node: Node) -> RunFileIssue | None:
+    """Put a value into the tree, in place; says what is wrong where it does not fit."""
     holder = tree
     for depth, step in enumerate(steps[:-1]):
         path = steps[: depth + 1]

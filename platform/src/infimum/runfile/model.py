@@ -16,10 +16,10 @@ from infimum.plugins.registry import Registry, get_registry
 from infimum.run.arguments import as_seed
 from infimum.runfile.assemble import Assembled, Assembler, anchored_plain, in_order
 from infimum.runfile.dump import dump_yaml, is_plain, plain
-from infimum.runfile.keys import TOP_KEYS
+from infimum.runfile.keys import MANY_KEYS, TOP_KEYS
 from infimum.runfile.loader import load_tree
 from infimum.runfile.start import PATHS, make_start
-from infimum.runfile.tree import Node, Path, RunFileError, RunFileIssue, path_text
+from infimum.runfile.tree import Node, Path, Place, RunFileError, RunFileIssue, path_text, plain_tree
 
 _RUN_KEYS: dict[Path, str] = {
     ("check_every",): "check_every",
@@ -36,6 +36,8 @@ _KEY_OF_WORD = {
     "constraints": "constraints",
     "oracle": "oracles",
     "oracles": "oracles",
+    "observer": "observers",
+    "observers": "observers",
     "trace": "trace",
 }
 """A word of a message to the key of the run file that it is about."""
@@ -93,11 +95,28 @@ class RunFile:
         shown = os.fspath(path)
         registry = registry or get_registry()
         tree, issues = load_tree(shown, overrides)
+        issues += _states_many(tree)
         folder = os.path.dirname(shown)
         made = Assembler(tree, issues, folder=folder, allow_python=allow_python, registry=registry).run()
         if issues:
             raise RunFileError(in_order(issues, shown))
         return cls(shown, tree, made, registry)
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any], path: str = "run.yaml", *, registry: Registry | None = None) -> RunFile:
+        """A run file from its resolved form, as `resolved` gives it; `path` is what messages name.
+
+        Raises
+        ------
+        RunFileError
+            With every mistake in it.
+        """
+        place = Place(path)
+        tree, issues = plain_tree(config, place, os.path.dirname(os.path.abspath(path))), list[RunFileIssue]()
+        made = Assembler(tree, issues, folder=os.path.dirname(path), registry=registry or get_registry()).run()
+        if issues:
+            raise RunFileError(in_order(issues, path))
+        return cls(path, tree, made, registry or get_registry())
 
     @property
     def problem(self) -> Built:
@@ -184,6 +203,8 @@ class RunFile:
             found["solver"] = made.solver
         if made.assign:
             found["assign"] = made.assign
+        if made.observers:
+            found["observers"] = made.observers
         for name, value in (("oracles", made.oracles), ("stopping", made.stopping)):
             if value is not None:
                 found[name] = value
@@ -254,6 +275,8 @@ class RunFile:
             )
         if key == "constraints":
             return self._constraints() or None
+        if key == "observers":
+            return [self._component(built, "observer") for built in made.observers] or None
         if key == "stopping":
             return str(made.stopping) if made.stopping is not None else None
         return anchored_plain(node, paths=PATHS if key == "x0" else ("file",)) if node is not None else None
@@ -304,6 +327,16 @@ class RunFile:
         if above is not None and not isinstance(above.value, dict):
             return str(above.place)
         return "default"
+
+
+def _states_many(tree: Node) -> list[RunFileIssue]:
+    """A file that states many runs is none that states one."""
+    many = [name for name in MANY_KEYS if name in tree.value]
+    return [
+        RunFileIssue((name,), tree.value[name].key or tree.value[name].place, f"'{name}' states many runs: {command}")
+        for name in many
+        for command in ("infimum compare FILE" if name == "compare" or "compare" in many else "infimum sweep FILE",)
+    ]
 
 
 def leaves(data: Any, path: Path = ()) -> Iterable[tuple[Path, Any]]:

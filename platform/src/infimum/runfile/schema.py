@@ -59,7 +59,7 @@ def _definitions(registry: Registry) -> dict[str, Any]:
             continue
         definitions[_key(component)] = _component(component, options, registry, definitions)
         names.setdefault(component.kind, []).append(component.name)
-    for kind in ("problem", "oracle", "constraint", "solver", "stopping_rule"):
+    for kind in ("problem", "oracle", "constraint", "solver", "stopping_rule", "observer"):
         definitions[kind] = _choice(kind, names.get(kind, []), registry)
     definitions["stopping"] = _stopping(names.get("stopping_rule", []), registry)
     definitions["numbers"] = {
@@ -110,8 +110,63 @@ def _properties() -> dict[str, Any]:
             ]
         },
         "stopping": {"$ref": "#/$defs/stopping"},
+        "sweep": _sweep(),
+        "compare": _compare(),
+        "observers": {"type": "array", "items": {"$ref": "#/$defs/observer"}},
     }
     return {name: {**copy.deepcopy(known), **refs.get(name, {})} for name, known in TOP_KEYS.items()}
+
+
+def _sweep() -> dict[str, Any]:
+    """Values that vary."""
+    numbers = {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 3}
+    spread = {
+        "type": "object",
+        "minProperties": 1,
+        "maxProperties": 1,
+        "properties": dict.fromkeys(("linspace", "logspace", "range"), numbers),
+        "additionalProperties": False,
+    }
+    values = {"anyOf": [{"type": "array", "minItems": 1}, spread]}
+    places = {"type": "object", "additionalProperties": values}
+    whole = {"type": "object", "additionalProperties": {"type": ["array", "object"]}}
+    excluded = {"type": "array", "items": {"type": "object", "minProperties": 1}}
+    return {
+        "type": "object",
+        "minProperties": 1,
+        "properties": {"product": places, "zip": places, "components": whole, "exclude": excluded},
+        "additionalProperties": False,
+    }
+
+
+def _compare() -> dict[str, Any]:
+    """Methods, problems, and the terms of the comparison."""
+    entries = {"type": ["array", "object"]}
+    numbers = {"type": "array", "items": {"type": "number"}, "minItems": 1}
+    measured = {
+        "type": "object",
+        "minProperties": 1,
+        "maxProperties": 1,
+        "properties": {name: {"anyOf": [{"type": "number"}, numbers]} for name in ("decrease", "gap", "value")},
+        "additionalProperties": False,
+    }
+    budget = {
+        "type": "object",
+        "minProperties": 1,
+        "maxProperties": 1,
+        "additionalProperties": {"type": "number", "exclusiveMinimum": 0},
+    }
+    return {
+        "type": "object",
+        "properties": {
+            "solvers": entries,
+            "problems": entries,
+            "budget": budget,
+            "targets": {"anyOf": [{"type": "number"}, numbers, measured]},
+            "references": {"type": ["number", "object"]},
+        },
+        "additionalProperties": False,
+    }
 
 
 def _or_options_alone(kind: str) -> dict[str, Any]:

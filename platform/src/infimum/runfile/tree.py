@@ -147,6 +147,15 @@ class Node:
             yield path, self
 
 
+def plain_tree(value: Any, place: Place, base: str = "") -> Node:
+    """Plain data as a tree whose values all stand at one place."""
+    if isinstance(value, dict):
+        return Node({str(key): plain_tree(one, place, base) for key, one in value.items()}, place, place, base)
+    if isinstance(value, list | tuple):
+        return Node([plain_tree(one, place, base) for one in value], place, place, base)
+    return Node(value, place, place, base)
+
+
 def path_text(path: Path) -> str:
     """A path as it is written on the command line: `constraints.0.lower`."""
     return ".".join(str(step) for step in path)

@@ -49,6 +49,8 @@ class Progress:
         Steps done; 0 at the start.
     elapsed : float
         Seconds of wall clock since the run began, summed over resumed pieces.
+    observed : float
+        Seconds of these that went into evaluations for the record and into observers.
     calls : Calls
         Evaluation counts.
     metrics : mapping of str to float (or an object, for rules that know it)
@@ -65,6 +67,7 @@ class Progress:
     metrics: Mapping[str, Any] = field(default_factory=dict)
     maximize: bool = False
     point: Any = None
+    observed: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +100,10 @@ class Reason:
 
 
 class Tracker(Protocol):
-    """The memory of one rule in one run."""
+    """The memory of one rule in one run.
+
+    A tracker may bring `extras() -> dict`, a plain tree that stands in `result.extras` under the rule's name.
+    """
 
     def update(self, progress: Progress) -> Reason | Unknown | None:
         """A reason to stop, None for "no", `UNKNOWN` for "cannot tell yet"."""

@@ -7,7 +7,7 @@ check; `~a` is true while `a` answers None, and unknown while `a` is.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -160,6 +160,17 @@ def unconditional_limit(rule: StoppingRule) -> bool:
     return any(map(unconditional_limit, rule.rules)) if isinstance(rule, AnyOf) else rule.limit
 
 
+def leaf_trackers(rule: StoppingRule, tracker: Tracker) -> Iterator[tuple[StoppingRule, Tracker]]:
+    """Every simple rule of a combination with its tracker, in the order of the rule's text."""
+    if isinstance(tracker, _Trackers) and isinstance(rule, _Combination):
+        for one, below in zip(rule.rules, tracker.children, strict=True):
+            yield from leaf_trackers(one, below)
+    elif isinstance(tracker, _NotTracker) and isinstance(rule, Not):
+        yield from leaf_trackers(rule.rule, tracker.child)
+    else:
+        yield rule, tracker
+
+
 def _joined(rule: str, reasons: Sequence[Reason], messages: Sequence[str], sign: str) -> Reason:
     values = {name: value for reason in reasons for name, value in reason.values.items()}
     status = min((reason.status for reason in reasons), key=lambda status: status.rank)
@@ -174,6 +185,10 @@ class _Trackers:
     def __init__(self, trackers: Sequence[Tracker]) -> None:
         self._trackers = tuple(trackers)
         self._updates = tuple(tracker.update for tracker in trackers)
+
+    @property
+    def children(self) -> tuple[Tracker, ...]:
+        return self._trackers
 
     def state_dict(self) -> dict[str, Any]:
         return {"rules": [tracker.state_dict() for tracker in self._trackers]}
@@ -256,6 +271,10 @@ class _NotTracker:
         self._tracker = rule.rule.start()
         self._update = self._tracker.update
         self._reason = Reason(str(rule), Status.limit, f"not {rule.rule}")
+
+    @property
+    def child(self) -> Tracker:
+        return self._tracker
 
     def update(self, progress: Progress) -> Reason | Unknown | None:
         answer = self._update(progress)

@@ -11,6 +11,7 @@ import math
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
+from functools import lru_cache
 from numbers import Integral, Real
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -92,7 +93,8 @@ class Option:
     check: Callable[[Any], Any]
 
 
-def options_of(target: Callable[..., Any]) -> dict[str, Option]:
+@lru_cache(maxsize=256)
+def options_of(target: Callable[..., Any]) -> Mapping[str, Option]:
     """The options of a rule class, or of a function that returns a rule, in their order."""
     try:
         hints = get_type_hints(target, include_extras=True)

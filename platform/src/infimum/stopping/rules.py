@@ -16,6 +16,7 @@ from infimum.stopping.options import COUNT, IDENTIFIER, NUMBER, POSITIVE_COUNT, 
 from infimum.stopping.trackers import (
     CallsTracker,
     IterationTracker,
+    SolverTimeTracker,
     StallTracker,
     TargetTracker,
     ThresholdTracker,
@@ -60,6 +61,22 @@ class MaxTime(StoppingRule):
 
     def start(self) -> Tracker:
         return TimeTracker(self)
+
+
+@dataclass(frozen=True, repr=False)
+class MaxSolverTime(MaxTime):
+    """Stop after `seconds` of wall clock without evaluations for the record and observers; status `limit`.
+
+    It makes runs that are watched at different cost comparable: the time is that of the column `time` of the trace.
+
+    Parameters
+    ----------
+    seconds : float
+        Seconds, 0 or more. Tested between steps.
+    """
+
+    def start(self) -> Tracker:
+        return SolverTimeTracker(self)
 
 
 @dataclass(frozen=True, repr=False)
@@ -237,6 +254,7 @@ BUILT_IN: Final[Mapping[str, type[StoppingRule]]] = MappingProxyType(
         for rule in (
             MaxIter,
             MaxTime,
+            MaxSolverTime,
             MaxCalls,
             Target,
             GradNorm,
@@ -253,6 +271,7 @@ BUILT_IN: Final[Mapping[str, type[StoppingRule]]] = MappingProxyType(
 
 max_iter = MaxIter
 max_time = MaxTime
+max_solver_time = MaxSolverTime
 max_calls = MaxCalls
 target = Target
 grad_norm = GradNorm

@@ -69,6 +69,22 @@ class TimeTracker(_Memory):
         return self._reason(f"elapsed {progress.elapsed:.6g} s >= {literal(self.seconds)} s", elapsed=progress.elapsed)
 
 
+class SolverTimeTracker(_Memory):
+    """Fires once the solver itself has taken its seconds."""
+
+    __slots__ = ("_seconds",)
+
+    def __init__(self, rule: MaxTime) -> None:
+        super().__init__(rule)
+        self._seconds = rule.seconds
+
+    def update(self, progress: Progress) -> Reason | None:
+        spent = progress.elapsed - progress.observed
+        if spent < self._seconds:
+            return None
+        return self._reason(f"the solver took {spent:.6g} s >= {literal(self._seconds)} s", solver_time=spent)
+
+
 class CallsTracker(_Memory):
     """Fires once a capability was evaluated n times, and says by how many it went over."""
 

@@ -41,13 +41,19 @@ def result_difference(one: Result, other: Result, *, trace: bool = True) -> str 
     fields = ["x", "value", "best_x", "best_value", "iterations", "evaluations", "calls"]
     if trace:
         fields += ["best_iteration", "monitored"]
-    found = difference(
-        {name: getattr(one, name) for name in fields}, {name: getattr(other, name) for name in fields}, "result"
-    )
+    found = difference(_plain(one, fields), _plain(other, fields), "result")
     if found is None and one.status is not other.status:
         found = f"result.status is {one.status} ({one.message}) and {other.status} ({other.message})"
     if found is None and trace:
         found = difference(_columns(one), _columns(other), "trace")
+    return found
+
+
+def _plain(result: Result, fields: list[str]) -> dict[str, Any]:
+    """Attributes of a result, points that are no arrays (modules) as the plain data that they are saved as."""
+    found = {name: getattr(result, name) for name in fields}
+    if result.dump is not None:
+        found |= {name: result.dump(found[name]) for name in ("x", "best_x") if found[name] is not None}
     return found
 
 

@@ -36,7 +36,8 @@ ARGUMENTS: dict[str, Callable[[Any], tuple[Any, ...]]] = {
     "prox_conjugate": lambda x: (x, 0.5),
     "hvp": lambda x: (x, 0.0 * x + 1.0),
 }
-"""Arguments of capabilities that the kit knows how to call."""
+"""Arguments of capabilities that the kit knows how to call. An oracle that supplies others says them itself: attribute
+`reference_arguments`, a mapping from capabilities to `arguments(k)`, the tuple for the k-th call."""
 
 
 @dataclass(frozen=True)
@@ -75,16 +76,27 @@ class OracleCase:
         """The k-th point of a fixed sequence."""
         return START + 0.1 * k * np.array([1.0, -1.0, 0.5, 0.0, -0.5])
 
+    def arguments(self, k: int) -> tuple[Any, ...]:
+        """Arguments of the k-th call, made anew."""
+        own = _own_arguments(self.component)
+        if self.capability in own:
+            return own[self.capability](k)
+        return ARGUMENTS[self.capability](self.point(k))
+
     def call(self, part: Any, k: int) -> Any:
         """The capability at the k-th point."""
-        return getattr(part, self.capability)(*ARGUMENTS[self.capability](self.point(k)))
+        return getattr(part, self.capability)(*self.arguments(k))
 
     def exact(self, k: int) -> Any:
         """What it should come close to, or None where that is not known."""
         function = self.make()
         if derive(self.capability, function.capabilities) is None or self.capability not in function.capabilities:
             return None
-        return getattr(function, self.capability)(*ARGUMENTS[self.capability](self.point(k)))
+        return getattr(function, self.capability)(*self.arguments(k))
+
+
+def _own_arguments(component: Component) -> Mapping[str, Callable[[int], tuple[Any, ...]]]:
+    return getattr(component.load(), "reference_arguments", {})
 
 
 @functools.cache
@@ -92,8 +104,10 @@ def oracle_cases(component: Component) -> list[OracleCase]:
     """For each example and each supplied capability that the kit can call: the first function that fits.
 
     An oracle that needs other functions than the host's names some: attribute `reference_functions`, a mapping or a
-    method that gives one, from names to functions without arguments that return a `Function` of five variables.
+    method that gives one, from names to functions without arguments that return a `Function` of five variables (or
+    another term, where `reference_arguments` says what to call its capabilities with).
     """
+    callable_here = {*ARGUMENTS, *_own_arguments(component)}
     own = getattr(component.load(), "reference_functions", {})
     functions = {**(own() if callable(own) else own), **FUNCTIONS}
     found = []
@@ -101,14 +115,15 @@ def oracle_cases(component: Component) -> list[OracleCase]:
         oracle = built(component, options).instance
         for capability in oracle.supplies:
             name = next((one for one in functions if _fits(oracle, functions[one](), capability)), None)
-            if capability in ARGUMENTS and name is not None:
+            if capability in callable_here and name is not None:
                 found.append(OracleCase(component, options, name, capability, functions[name], number))
     return found
 
 
 def _fits(oracle: Oracle, function: Any, capability: str) -> bool:
     offers = function.capabilities
-    return capability in offers and set(oracle.needs) <= offers and oracle.refuses(function) is None
+    comparable = capability in offers or capability not in ARGUMENTS
+    return comparable and set(oracle.needs) <= offers and oracle.refuses(function) is None
 
 
 @dataclass(frozen=True)

@@ -87,6 +87,11 @@ class WatchedFunction(Function):
     def capabilities(self) -> frozenset[str]:
         return self._offered
 
+    @property
+    def origin(self) -> Any:
+        """What a solver that reads functions finds behind this one."""
+        return self.function
+
     def check(self, x: Array) -> None:
         self.function.check(x)
 
@@ -109,6 +114,11 @@ class WatchedSet(Constraint):
     @property
     def capabilities(self) -> frozenset[str]:
         return frozenset(self.body.capabilities)
+
+    @property
+    def origin(self) -> Any:
+        """What a solver that reads sets finds behind this one."""
+        return self.body
 
     def check(self, x: Array) -> None:
         self.body.check(x)

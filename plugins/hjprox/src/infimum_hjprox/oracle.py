@@ -20,7 +20,7 @@ from infimum_hjprox.checks import positive, rules, samples
 from infimum_hjprox.estimate import Estimate, estimate
 from infimum_hjprox.sampling import Rules
 from infimum_hjprox.schedules import EssAdaptive, diverges
-from infimum_hjprox.values import SHARES, Values, values_of
+from infimum_hjprox.values import SHARES, Shares, Values, values_of
 
 NAME = "hjprox.prox"
 TRUSTED = 5.0
@@ -164,6 +164,8 @@ class HJProxPart:
         """Points at which the function was evaluated."""
         self._adapted: dict[str, float] = {}
         self._values: Values | None = None
+        self._checked: tuple[int, ...] | None = None
+        """Shape of points at which the shares of a separable f were found to add up before a checkpoint."""
         self._numbers: dict[str, float] = {}
         self.last: Estimate | None = None
         """The last estimate; None after a checkpoint was taken up."""
@@ -197,6 +199,8 @@ class HJProxPart:
 
     def _make_values(self, shape: tuple[int, ...]) -> Values:
         call, batched = values_of(self.function, self.options.separable, NAME)
+        if isinstance(call, Shares) and self._checked == shape:
+            call.fresh = False
         return Values(
             call,
             shape,
@@ -254,8 +258,12 @@ class HJProxPart:
         return None if error is None else error * max(1.0, 1.0 / self._numbers["t"])
 
     def state_dict(self) -> dict[str, Any]:
+        values, checked = self._values, self._checked
+        if values is not None and isinstance(values.call, Shares) and not values.call.fresh:
+            checked = values.shape
         return {
             "rng": self.rng,
+            "checked": checked,
             "k": self.k,
             "evaluations": self.evaluations,
             "adapted": dict(self._adapted),
@@ -265,4 +273,5 @@ class HJProxPart:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.rng, self.k, self.evaluations = state["rng"], int(state["k"]), int(state["evaluations"])
         self._adapted, self._numbers = dict(state["adapted"]), dict(state["numbers"])
-        self.last = None
+        self._checked = None if state["checked"] is None else tuple(state["checked"])
+        self.last = self._values = None

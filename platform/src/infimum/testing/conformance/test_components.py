@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import infimum
 from infimum.constraints import Constraint
 from infimum.errors import InfimumError
 from infimum.oracle import Oracle
@@ -34,7 +35,18 @@ RESUME = ("exact", "replay", "none")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    parametrize(metafunc, "component", components(metafunc.config), "component")
+    found = components(metafunc.config)
+    parametrize(metafunc, "component", [one for one in found if one.kind != "converter"], "component")
+    parametrize(metafunc, "converter", [one for one in found if one.kind == "converter"], "converter")
+
+
+def test_a_converter_is_a_described_function_of_the_front(converter: Component) -> None:
+    """What takes an object of another library stands in no run file: `infimum.NAME(object)`."""
+    target = load(converter)
+    assert callable(target) and summary(target), f"{converter.target} is no function with a docstring"
+    assert getattr(infimum, converter.bare) is target
+    with pytest.raises(InfimumError):
+        target(object())
 
 
 def test_it_loads_and_is_of_its_kind(component: Component) -> None:

@@ -11,11 +11,12 @@ from infimum import Composite, api
 from infimum.arrays import inner, norm
 from infimum.checkpoint import freeze, thaw
 from infimum.exactness import Exactness
+from infimum.functions import Function
 from infimum.oracle import Stateful
 from infimum.plugins.records import Component
 from infimum.testing.compare import difference
 from infimum.testing.conformance.selection import cases, components, parametrize, sound
-from infimum.testing.oracle_cases import OracleCase, Probe, oracle_cases
+from infimum.testing.oracle_cases import ARGUMENTS, OracleCase, Probe, oracle_cases
 from infimum.testing.reference import START
 from infimum.testing.subject import kept
 from infimum.testing.watching import Witness
@@ -87,21 +88,15 @@ def test_two_parts_share_nothing(case: OracleCase) -> None:
 def test_results_and_arguments_are_left_alone(case: OracleCase) -> None:
     sound(case)
     part = case.part()
-    point = case.point(0)
-    result = getattr(part, case.capability)(*_arguments(case, point))
-    said = difference(point, case.point(0), "its argument")
+    given = case.arguments(0)
+    result = getattr(part, case.capability)(*given)
+    said = difference(given, case.arguments(0), "its arguments")
     assert said is None, f"{said}: it was changed in place"
     remembered = kept(result)
     for k in range(1, 4):
         case.call(part, k)
     said = difference(remembered, kept(result), "the first result")
     assert said is None, f"{said} after later calls: return a new array"
-
-
-def _arguments(case: OracleCase, point: Any) -> tuple[Any, ...]:
-    from infimum.testing.oracle_cases import ARGUMENTS
-
-    return ARGUMENTS[case.capability](point)
 
 
 def test_its_state_round_trips(case: OracleCase) -> None:
@@ -124,7 +119,8 @@ def test_its_state_round_trips(case: OracleCase) -> None:
 
 def test_counts_agree(case: OracleCase) -> None:
     """Evaluations that the host charges to the function are those that it sees itself."""
-    sound(case)
+    if case.capability not in ARGUMENTS or not isinstance(sound(case).make(), Function):
+        pytest.skip("only a function of the host's own family, with a capability of its vocabulary, can be probed")
     witness = Witness()
     body = case.body(watch=lambda name, call, *args: witness.of_function("f", name, call, *args))
     result = api.solve(

@@ -16,6 +16,7 @@ from infimum.plugins.records import Component
 from infimum.plugins.registry import get_registry
 from infimum.result import Result
 from infimum.run.run import Run
+from infimum.run.saver import Cadence, Saver, checkpoints
 from infimum.testing.cases import STEPS, SolverCase, is_composite, solver_cases
 from infimum.testing.compare import difference, result_difference
 from infimum.testing.conformance.selection import cases, components, parametrize, sound, supports
@@ -144,6 +145,23 @@ def test_resume_is_exact(case: SolverCase, split: int, tmp_path: Path) -> None:
     second = case.prepare().load_state_dict(load_tree(tmp_path, "state"))
     said = result_difference(whole.solve(), second.solve())
     assert said is None, f"{said}, in one go and with a break after {split} iterations"
+
+
+def test_its_checkpoints_take_it_up(case: SolverCase, tmp_path: Path) -> None:
+    """Written while the run goes on and when it is interrupted, they disturb nothing and lead to the same bits."""
+    whole = sound(case).prepare()
+    if whole.plan.resume != "exact":
+        pytest.skip(f"resume = {whole.plan.resume}")
+    first = case.prepare(callback=lambda progress: progress.iteration == 7)
+    first.saver = Saver(first, tmp_path, Cadence(iterations=3))
+    first.solve()
+    there = checkpoints(tmp_path)
+    expected = whole.solve()
+    assert there or expected.iterations < 3, "no checkpoint was written: " + "; ".join(first.notes)
+    for iteration in there:
+        second = case.prepare().load_state_dict(load_tree(tmp_path, str(iteration)))
+        said = result_difference(expected, second.solve())
+        assert said is None, f"{said}, in one go and from the checkpoint at iteration {iteration}"
 
 
 def test_recording_changes_nothing(case: SolverCase) -> None:
