@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from annotated_types import Ge
@@ -19,7 +19,8 @@ WIDTH, STRIDE = 4, 2
 
 
 class OverlappingGroupNorm(Function):
-    """`x -> sum_g ||x_g||_2` over groups of indices that may overlap. Offers its value, at one point or at many.
+    """`x -> sum_g ||x_g||_2` over groups of indices that may overlap. Offers its value, at one point or at many,
+    and its form in CVXPY.
 
     Parameters
     ----------
@@ -34,7 +35,7 @@ class OverlappingGroupNorm(Function):
         For no groups, an empty group or an index outside of 0 to size - 1.
     """
 
-    provides = ("value", "values")
+    provides = ("value", "values", "expression")
     data = ("members",)
     convex = True
 
@@ -58,6 +59,12 @@ class OverlappingGroupNorm(Function):
     def values(self, X: Array) -> Array:
         xp = namespace(X)
         return xp.sum(xp.sqrt((X * X) @ self.members), axis=1)
+
+    def expression(self, x: Any) -> Any:
+        """The same of a CVXPY expression."""
+        import cvxpy
+
+        return cvxpy.sum([cvxpy.norm(x[list(group)], 2) for group in self.groups])
 
     def __repr__(self) -> str:
         return f"OverlappingGroupNorm({len(self.groups)} groups)"
