@@ -8,17 +8,22 @@ from pathlib import Path
 
 import pytest
 
+import infimum
+from infimum.cli.many import states_many
 from infimum.errors import PlanError
 from infimum.runfile import RunFile, RunFileError
 from infimum.status import Status
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted([*ROOT.glob("problems/runs/*.yaml"), *ROOT.glob("plugins/*/runs/*.yaml")])
-NAMES = [str(path.relative_to(ROOT)) for path in FILES]
+EVERY = [str(path.relative_to(ROOT)) for path in FILES]
+MANY = [name for name in EVERY if states_many(str(ROOT / name), [])]
+"""Files that state many runs: a sweep or a comparison."""
+NAMES = [name for name in EVERY if name not in MANY]
 SLOW: set[str] = set()
 """Files, from the top of the checkout, whose runs take more than a few seconds."""
 BROKEN = {Status.failed, Status.nonfinite, Status.diverged, Status.infeasible, Status.interrupted}
-COMMAND = re.compile(r"^#\s+infimum (run|check|explain) (\S+)(.*)$", re.MULTILINE)
+COMMAND = re.compile(r"^#\s+infimum (run|check|explain|sweep|compare) (\S+)(.*)$", re.MULTILINE)
 
 pytestmark = pytest.mark.filterwarnings("ignore::infimum.errors.InfimumWarning")
 
@@ -52,6 +57,23 @@ def test_it_is_checked_and_runs(name: str) -> None:
     assert result.status not in BROKEN, result
     if run.problem.reference is not None:
         assert result.best_value == pytest.approx(run.problem.reference, rel=1e-4, abs=1e-6), result
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_all_of_its_runs_end(name: str) -> None:
+    make = infimum.compare if states_many(str(ROOT / name), []) == "compare" else infimum.sweep
+    runs = make(ROOT / name, jobs=1, cache=False)
+    assert len(runs) > 1
+    assert not [one.name for one in runs if one.status in {*map(str, BROKEN), "invalid", "crashed"}]
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_it_says_how_to_start_it(name: str) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8")
+    found = COMMAND.findall(text)
+    assert found and all(file == name and verb in ("sweep", "compare") for verb, file, _ in found)
+    assert all("." in one for one in re.findall(r"use:\s*([\w.:]+)", text))
+    assert re.search(r"^seed: ", text, re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", NAMES)
