@@ -234,6 +234,7 @@ def test_resume_is_exact(data: str, split: int, tmp_path: Path) -> None:
     assert result_difference(whole, second) is None
 
 
+@pytest.mark.slow  # The conformance kit takes up every optimizer.
 def test_states_of_optimizers_survive(tmp_path: Path) -> None:
     for k, name in enumerate(("lbfgs", "adafactor", "asgd", "rprop")):
 
@@ -479,3 +480,70 @@ def test_optimizers_without_derivatives_train_too() -> None:
     assert result.evaluations["loss"]["forward"] == 40 * 17
     assert "backward" not in result.evaluations["loss"]
     assert result.value < 0.9 * solve(problem(batch_size=None), stopping="max_iter(0)").value
+
+
+@pytest.mark.slow
+def test_workers_that_persist_are_taken_up_too(tmp_path: Path) -> None:
+    def run() -> Any:
+        data = torch.utils.data.DataLoader(Noisy(), 16, shuffle=True, num_workers=1, persistent_workers=True)
+        return infimum.prepare(problem(data=data, batch_size=None), solver="torch.adam", stopping="max_iter(8)", seed=3)
+
+    first = run()
+    first.advance(4)
+    save_tree(tmp_path, "state", first.state_dict())
+    assert result_difference(run().solve(), run().load_state_dict(load_tree(tmp_path, "state")).solve()) is None
+
+
+class Tied(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b = nn.Linear(3, 3), nn.Linear(3, 1)
+        self.c = nn.Linear(3, 3)
+        self.c.weight = self.a.weight
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.b(torch.tanh(self.c(torch.tanh(self.a(x)))))
+
+
+def test_shared_parameters_stay_shared() -> None:
+    result = solve(problem(Tied()))
+    assert result.x.a.weight is result.x.c.weight and result.best_x.a.weight is result.best_x.c.weight
+    again = solve(problem(Tied()), stopping="max_iter(0)", x0=dict(result.x.state_dict()))
+    assert difference(weights(result.x), weights(again.x)) is None
+
+
+def test_what_raises_later_ends_the_run_as_failed() -> None:
+    calls = []
+
+    def metric(module: nn.Module) -> float:
+        calls.append(1)
+        if len(calls) == 3:
+            raise OSError("disk gone")
+        return 1.0
+
+    result = solve(problem(metrics={"m": metric}))
+    assert str(result.status) == "failed" and "disk gone" in result.message and result.x is not None
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"metrics": {"m": lambda module: 1 / 0}}, "m at its first evaluation: ZeroDivisionError"),
+        ({"metrics": {"m": lambda module: module(X)}}, r"expected one number, got \(48, 1\) float32"),
+        ({"data": (X.double(), Y)}, "casts module and data alike"),
+        ({"module": nn.LazyLinear(1)}, "no shape yet"),
+        ({"dtype": "f64"}, "expected one of float64"),
+        ({"validation": (X[:0], Y[:0])}, "validation: the arrays are empty"),
+        ({"data": [X, Y], "batch_size": None}, "arrays go as a tuple"),
+        ({"data": torch.utils.data.TensorDataset(X, Y)}, "a dataset goes into a DataLoader"),
+        ({"batch_size": 2.5}, "expected an integer"),
+    ],
+)
+def test_more_bad_problems(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        solve(problem(**options))
+
+
+def test_a_schedule_that_wants_a_metric_is_refused() -> None:
+    with pytest.raises(InputError, match="wants a metric"):
+        solve(problem(), {"use": "torch.adam", "lr_schedule": torch.optim.lr_scheduler.ReduceLROnPlateau})

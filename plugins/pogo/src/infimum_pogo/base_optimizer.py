@@ -18,6 +18,8 @@ from infimum_pogo.checks import INITS, admitted, check_number, check_word
 Group = dict[str, Any]
 CALLABLES = ("base", "flatten")
 """Options that may be functions; a state holds their names, and loading keeps the functions that are there."""
+OPTIONS = ("base", "momentum", "dampening", "nesterov", "betas", "eps", "weight_decay", "landing", "safe", "attraction")
+"""Options beside lr that are looked at anew when they change between steps."""
 LOOK = 100
 """Steps between two looks for NaN where looking waits for the device."""
 
@@ -70,6 +72,7 @@ class StiefelOptimizer(torch.optim.Optimizer):
 
     def _restart(self) -> None:
         self._plans: dict[int, tuple[Any, list[Bucket]]] = {}
+        self._checked: dict[int, tuple[Any, ...]] = {}
         self._desk = kernel.Desk()
         self._guarded: list[Any] = []
         self._shortened = 0
@@ -178,7 +181,7 @@ class StiefelOptimizer(torch.optim.Optimizer):
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
-        work = [(bucket, *bucket.gather(slopes)) for bucket, slopes in self._buckets()]
+        work = [self._gathered(bucket, slopes) for bucket, slopes in self._buckets()]
         for bucket, _, G in work:
             self._look_at(bucket, G)
         self._last = []
@@ -199,14 +202,34 @@ class StiefelOptimizer(torch.optim.Optimizer):
             present = tuple([one is not None for one in slopes])
             key = (present, group["rows"], group["flatten"], group.get("base"))
             plan = self._plans.get(number)
-            if plan is None or plan[0] != key:
-                self._check_group(group, f"{self.title}: parameter group {number}")
-                for one in slopes:
-                    if one is not None and one.layout is not torch.strided:
-                        raise InputError(f"{self.title}: a gradient is sparse ({one.layout}); make it dense")
+            self._recheck(group, number)
+            if plan is None or plan[0] != key or any(bucket.stale() for bucket in plan[1]):
                 plan = self._plans[number] = (key, bucketed(group, present, self.state, self._apart(group)))
             out += [(bucket, slopes) for bucket in plan[1]]
         return out
+
+    def _recheck(self, group: Group, number: int) -> None:
+        """Check options that were changed since they were checked; schedules change lr all the time."""
+        lr = group["lr"]
+        seen = tuple([group.get(name) for name in OPTIONS])
+        if self._checked.get(number) != seen or not (isinstance(lr, torch.Tensor) or 0.0 <= lr < math.inf):
+            self._check_group(group, f"{self.title}: parameter group {number}")
+            self._checked[number] = seen
+
+    def _gathered(self, bucket: Bucket, slopes: list[Any]) -> tuple[Bucket, torch.Tensor, torch.Tensor]:
+        try:
+            X, G = bucket.gather(slopes)
+        except (RuntimeError, NotImplementedError):
+            self._refuse_sparse(slopes)
+            raise
+        if G.layout is not torch.strided:
+            self._refuse_sparse(slopes)
+        return bucket, X, G
+
+    def _refuse_sparse(self, slopes: list[Any]) -> None:
+        for one in slopes:
+            if one is not None and one.layout is not torch.strided:
+                raise InputError(f"{self.title}: a gradient is sparse ({one.layout}); make it dense")
 
     def _apart(self, group: Group) -> bool:
         return not self.bucket or callable(group.get("base"))

@@ -97,6 +97,11 @@ class Bucket:
         else:
             torch.cat(parts, out=whole)
 
+    def stale(self) -> bool:
+        """Whether the parameters went to another dtype or device (`module.to`) since."""
+        first = self.parameters[0]
+        return first.dtype is not self.dtype or first.device != self.device
+
     def gather(self, gradients: list[Any]) -> tuple[torch.Tensor, torch.Tensor]:
         """The matrices and their gradients, picked from those of the group, as two batches (b, p, n)."""
         if len(gradients) != len(self.places):

@@ -9,7 +9,7 @@ import numpy as np
 
 from infimum.arrays import Array, describe, namespace
 from infimum.errors import InputError, did_you_mean
-from infimum_pogo.geometry import gaps, polar
+from infimum_pogo.geometry import gaps, polar, sturdy
 
 FAR = math.sqrt(3.0)
 """Singular values from here on are not landed on the nearest matrix: s (3 - s^2) / 2 is negative beyond it."""
@@ -106,18 +106,20 @@ def admitted(X: Array, init: str, what: str, optimizer: bool = False) -> Array |
     """
     xp = namespace(X)
     found = gaps(X)
+    # In half precision rounding alone leaves about eps sqrt(p).
+    near = max(NEAR, 2.0 * float(xp.finfo(X.dtype).eps) * math.sqrt(X.shape[-2]))
     worst = int(xp.argmax(xp.where(xp.isfinite(found), found, xp.full_like(found, math.inf))))
     gap = float(found[worst])
     one = f"matrix {worst} of {int(X.shape[0])} of {what}" if X.shape[0] > 1 else what
     if not math.isfinite(gap):
         raise InputError(f"{one} ({describe(X)}) holds NaN or inf")
     if init == "project":
-        return polar(X) if gap > NEAR else None
+        return polar(X) if gap > near else None
     remedy = "run project_() or pass init='project'" if optimizer else "pass start='project'"
-    if init == "check" and gap > NEAR:
+    if init == "check" and gap > near:
         raise InputError(f"{one} is not orthonormal: ||X X^H - I|| = {gap:.3g}; {remedy}")
     if gap > 2.0:
-        top = float(xp.max(xp.linalg.svdvals(X)))
+        top = float(xp.max(xp.linalg.svdvals(sturdy(X))))
         if top >= FAR:
             raise InputError(
                 f"{one} has a singular value {top:.4g} >= sqrt(3), from where landing goes to another matrix or "

@@ -23,6 +23,12 @@ def identity(X: Array) -> Array:
     return np.eye(p, dtype=X.dtype) if xp is np else xp.eye(p, dtype=X.dtype, device=X.device)
 
 
+def sturdy(X: Array) -> Array:
+    """X in a precision that factorizations take: half precision as single, anything else as it is."""
+    xp = namespace(X)
+    return X if xp.finfo(X.dtype).bits > 16 else xp.astype(X, xp.float32)
+
+
 def frobenius(X: Array) -> Array:
     """Frobenius norm of each matrix, shape (…)."""
     return namespace(X).linalg.vector_norm(X, axis=(-2, -1))
@@ -45,7 +51,7 @@ def gaps(X: Array) -> Array:
     array, shape (...)
         `||X X^H - I||_F`, real.
     """
-    return frobenius(defects(X))
+    return frobenius(defects(sturdy(X)))
 
 
 def largest_gap(X: Array) -> float:
@@ -74,8 +80,9 @@ def polar(X: Array) -> Array:
     """
     if not all_finite(X):
         return X * float("nan")
-    left, _, right = namespace(X).linalg.svd(X, full_matrices=False)
-    return left @ right
+    xp = namespace(X)
+    left, _, right = xp.linalg.svd(sturdy(X), full_matrices=False)
+    return xp.astype(left @ right, X.dtype)
 
 
 def tangent(X: Array, G: Array) -> Array:
@@ -134,7 +141,7 @@ def determinant_signs(X: Array) -> Array:
     """
     if X.shape[-1] != X.shape[-2] or is_complex(X):
         raise ValueError(f"determinant signs belong to real square matrices, got {tuple(X.shape)} {X.dtype}")
-    return namespace(X).linalg.slogdet(X)[0]
+    return namespace(X).linalg.slogdet(sturdy(X))[0]
 
 
 def on_columns(X: Any) -> Any:

@@ -114,8 +114,12 @@ def squares(s: Any) -> Array:
     """`||R R^H||_F` of each matrix, shape (b,): between ||R||_2^2 and ||R||_F^2."""
     if isinstance(s, Narrow):
         return s.squares()
-    xp = namespace(s.S)
-    return xp.linalg.vector_norm(s.S, axis=(-2, -1))
+    if isinstance(s.S, np.ndarray):
+        flat = s.S.reshape(len(s.S), -1)
+        flat = flat.view(flat.real.dtype)
+        seen: Array = np.sqrt(np.einsum("ij,ij->i", flat, flat))
+        return seen
+    return namespace(s.S).linalg.vector_norm(s.S, axis=(-2, -1))
 
 
 @_quiet
@@ -146,7 +150,8 @@ def move(
         moved = s.move(X, eta, optimal, out)
     elif lent:
         moved = X.new_empty(X.shape) if out is None else out
-        _numpy_move(plain(X), s, eta, optimal, plain(moved))
+        there = plain(X)
+        _numpy_move(there, s, eta, optimal, there if moved is X else plain(moved))
     else:
         run = _numpy_move if isinstance(X, np.ndarray) else _torch_move
         moved = run(X, s, eta, optimal, out)

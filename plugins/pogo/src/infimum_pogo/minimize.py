@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from infimum.arrays import Array, is_array, is_complex, namespace
-from infimum.errors import InputError
+from infimum.errors import InputError, did_you_mean
 from infimum.functions.base import Function
 from infimum_pogo.checks import admitted
 from infimum_pogo.solver import Pogo
 from infimum_pogo.stiefel import Stiefel, as_batch, as_form, to_complex, to_real
 
 NAME = "minimize_stiefel"
+OPTIONS = ("base", "momentum", "nesterov", "betas", "eps", "weight_decay", "landing", "safe")
 
 
 def minimize_stiefel(
@@ -83,8 +84,10 @@ def minimize_stiefel(
     """
     from infimum import Composite, solve
 
-    if not is_array(X0):
-        X0 = np.asarray(X0)
+    unknown = next((name for name in options if name not in OPTIONS), None)
+    if unknown is not None:
+        raise InputError(f"{NAME} has no option '{unknown}'; {did_you_mean(unknown, OPTIONS)}")
+    X0 = X0.detach() if hasattr(X0, "detach") else X0 if is_array(X0) else np.asarray(X0)
     _check_start(X0)
     other = admitted(as_batch(X0, rows, "X0"), start, "X0")
     first = X0 if other is None else as_form(other, X0, rows, "X0")
@@ -130,11 +133,11 @@ def _both(f: Any, jac: Any, X0: Array) -> Callable[[Array, bool], tuple[float, A
 
         def pair(X: Array, _: bool) -> tuple[float, Any]:
             value, gradient = f(X)
-            return float(value), gradient
+            return _number(value), gradient
 
         return pair
     if callable(jac):
-        return lambda X, slope: (float(f(X)), jac(X) if slope else None)
+        return lambda X, slope: (_number(f(X)), jac(X) if slope else None)
     if jac not in (None, False):
         raise InputError(f"{NAME}: jac={jac!r}; expected the gradient as a callable, or True where f returns both")
     if isinstance(X0, np.ndarray):
@@ -145,12 +148,21 @@ def _both(f: Any, jac: Any, X0: Array) -> Callable[[Array, bool], tuple[float, A
     return lambda X, slope: _differentiated(f, X, slope)
 
 
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        shape = getattr(value, "shape", None)
+        got = type(value).__name__ if shape is None else f"an array of shape {tuple(shape)}"
+        raise InputError(f"{NAME}: f(X) gave {got}; expected a number") from error
+
+
 def _differentiated(f: Any, X: Any, slope: bool) -> tuple[float, Any]:
     import torch
 
     if not slope:
         with torch.no_grad():
-            return float(f(X)), None
+            return _number(f(X)), None
     with torch.enable_grad():
         leaf = X.detach().requires_grad_(True)
         value = f(leaf)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from infimum.arrays import Array, namespace
-from infimum_pogo.geometry import adjoint, defects, frobenius, relative_gradient, tangent
+from infimum_pogo.geometry import adjoint, defects, frobenius, relative_gradient, sturdy, tangent
 
 
 def _each(lr: Any) -> Any:
@@ -45,10 +45,10 @@ def riemannian_step(X: Array, D: Array, lr: Any) -> Array:
     """`qf(X - lr P_X(D))`: along the orthogonal projection of D on the tangent space, back by a QR factorization."""
     xp = namespace(X)
     moved = X - _each(lr) * tangent(X, D)
-    Q, T = xp.linalg.qr(adjoint(moved))
+    Q, T = xp.linalg.qr(adjoint(sturdy(moved)))
     corner = xp.linalg.diagonal(T)
     size = xp.abs(corner)
     # The factor with positive diagonal is the one that continues X; LAPACK leaves the phases open.
     phase = xp.where(size > 0, corner, xp.ones_like(corner)) / xp.where(size > 0, size, xp.ones_like(size))
     Q = Q * phase[..., None, :]
-    return adjoint(Q)
+    return xp.astype(adjoint(Q), moved.dtype)

@@ -43,7 +43,9 @@ def is_small(X: Array) -> bool:
 
 def plain(X: Any) -> Any:
     """The memory of a CPU tensor as a NumPy array; anything else as it is."""
-    return X.detach().numpy() if hasattr(X, "detach") else X
+    if not hasattr(X, "detach"):
+        return X
+    return X.detach().numpy() if X.requires_grad else X.numpy()
 
 
 class Narrow:

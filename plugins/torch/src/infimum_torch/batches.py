@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
@@ -44,24 +45,31 @@ class Tensors:
         A new order for each epoch.
     drop_last : bool, default False
         Leave out a last batch that is smaller than the others.
+    name : str, default "data"
+        What errors call it.
 
     Raises
     ------
     InputError
-        For no rows, different numbers of rows, or a batch size that leaves no batch.
+        For no rows, different numbers of rows, or a batch size that is no positive integer.
     """
 
     def __init__(
-        self, tensors: Sequence[Any], batch_size: int | None = None, shuffle: bool = True, drop_last: bool = False
+        self,
+        tensors: Sequence[Any],
+        batch_size: int | None = None,
+        shuffle: bool = True,
+        drop_last: bool = False,
+        name: str = "data",
     ) -> None:
         self.tensors = tuple(torch.as_tensor(one) for one in tensors)
         rows = {len(one) if one.ndim else 0 for one in self.tensors}
         if len(rows) != 1:
-            raise InputError(f"data: the arrays have {sorted(rows)} rows; expected the same number")
+            raise InputError(f"{name}: the arrays have {sorted(rows)} rows; expected the same number")
         self.n = rows.pop()
         if self.n == 0:
-            raise InputError("data: the arrays are empty; expected at least one row")
-        if batch_size is not None and batch_size < 1:
+            raise InputError(f"{name}: the arrays are empty; expected at least one row")
+        if batch_size is not None and not (isinstance(batch_size, int) and batch_size >= 1):
             raise InputError(f"batch_size={batch_size}: expected an integer >= 1")
         self.batch_size = self.n if batch_size is None else min(batch_size, self.n)
         self.shuffle, self.drop_last = shuffle and self.batch_size < self.n, drop_last
@@ -167,7 +175,7 @@ class LoaderStream:
 
     def _start_epoch(self) -> None:
         with self.dice:
-            self._iterator = iter(self.loader)
+            self._iterator = iter(once(self.loader))
         self._ahead = _END if self._told else self._draw()
 
     def _end_epoch(self) -> None:
@@ -211,6 +219,15 @@ class LoaderStream:
         self._iterator = None
 
 
+def once(loader: Any) -> Any:
+    """The loader for one epoch; workers that persist start anew, since what they have drawn cannot be taken up."""
+    if not getattr(loader, "persistent_workers", False):
+        return loader
+    fresh = copy.copy(loader)
+    fresh._iterator = None
+    return fresh
+
+
 def generators_of(loader: Any) -> list[torch.Generator]:
     """The generators that a `DataLoader` and its samplers hold."""
     found: dict[int, torch.Generator] = {}
@@ -237,11 +254,12 @@ def as_source(data: Any, batch_size: int | None, shuffle: bool, drop_last: bool,
     if isinstance(data, torch.Tensor | np.ndarray):
         data = (data,)
     if isinstance(data, tuple) and data and all(isinstance(one, torch.Tensor | np.ndarray) for one in data):
-        return Tensors(data, batch_size, shuffle, drop_last)
+        return Tensors(data, batch_size, shuffle, drop_last, name)
     if not hasattr(data, "__iter__"):
+        hint = "; a dataset goes into a DataLoader" if hasattr(data, "__getitem__") else ""
         raise InputError(
             f"{name}: expected arrays (inputs, targets), a DataLoader or another iterable of batches, got "
-            f"{type(data).__name__}"
+            f"{type(data).__name__}{hint}"
         )
     if batch_size is not None:
         raise InputError(f"batch_size={batch_size} goes with {name} as arrays; a loader makes its own batches")

@@ -41,7 +41,8 @@ def decode(tree: Any) -> Any:
         return {key: decode(value) for key, value in tree.items()}
     if isinstance(tree, list):
         return [decode(value) for value in tree]
-    return tree
+    # In memory of torch's own, which is aligned: sums of what a file was read into may differ in their last bits.
+    return tree.clone() if isinstance(tree, torch.Tensor) else tree
 
 
 def optimizer_state(optimizer: torch.optim.Optimizer) -> Any:

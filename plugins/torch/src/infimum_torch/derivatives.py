@@ -15,8 +15,8 @@ Value = Callable[[torch.Tensor], Any]
 
 
 def as_tensor(x: Array) -> torch.Tensor:
-    """A point as a tensor that nobody else writes to."""
-    return torch.from_numpy(np.array(x, order="C")) if isinstance(x, np.ndarray) else x.detach()
+    """A point as another tensor; of a NumPy array a copy, in aligned memory, since sums depend on alignment."""
+    return torch.tensor(np.asarray(x, order="C")) if isinstance(x, np.ndarray) else x.detach()
 
 
 def back(found: torch.Tensor, x: Array) -> Array:
@@ -34,9 +34,17 @@ def scalar(found: Any, x: Array) -> Any:
 
 def _traced(value: Value, x: Array) -> tuple[torch.Tensor, torch.Tensor]:
     """A point that is watched, and the value there."""
-    point = as_tensor(x).clone().requires_grad_()
-    with torch.enable_grad():
-        found = value(point)
+    point = as_tensor(x).requires_grad_()  # A tensor of its own, which shares no requires_grad with x.
+    try:
+        with torch.enable_grad():
+            found = value(point)
+    except RuntimeError as error:
+        if "numpy()" not in str(error):
+            raise
+        raise InputError(
+            "torch.autograd: the function leaves torch for NumPy, where no derivatives are followed; write it with "
+            f"torch alone ({error})"
+        ) from error
     if not isinstance(found, torch.Tensor):
         raise InputError(
             f"torch.autograd: the function returned {describe(found)} for a tensor; it must compute with torch, and "

@@ -13,7 +13,7 @@ from infimum.arrays import describe
 from infimum.errors import InputError, did_you_mean
 from infimum.exactness import Exactness
 from infimum.vocabulary import CAPABILITIES, Capability
-from infimum_torch.batches import Stream, Tensors, make_stream, on_device, rows_of
+from infimum_torch.batches import Stream, Tensors, make_stream, on_device, once, rows_of
 
 Loss = Callable[[Any, Any], torch.Tensor]
 Objective = Callable[[nn.Module, Any], torch.Tensor]
@@ -131,10 +131,10 @@ class Supervised:
 
     def __call__(self, module: nn.Module, batch: Any) -> torch.Tensor:
         if not (isinstance(batch, list | tuple) and len(batch) == 2):
-            kind = f"{len(batch)} parts" if isinstance(batch, list | tuple) else type(batch).__name__
+            kind = f"has {len(batch)} part(s)" if isinstance(batch, list | tuple) else f"is a {type(batch).__name__}"
             raise InputError(
-                f"data: a batch has {kind}; a loss of (outputs, targets) takes batches (inputs, targets): give "
-                "objective=, a function of (module, batch), for others"
+                f"data: a batch {kind}; a loss of (outputs, targets) takes batches (inputs, targets): give "
+                "objective=, a function of (module, batch), for others; arrays go as a tuple (inputs, targets)"
             )
         inputs, targets = batch
         return self.loss(module(inputs), targets)
@@ -162,17 +162,25 @@ def _by_name(name: str, option: str) -> Any:
 _OTHERS = ("cross_entropy", "binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div")
 
 
-def mean_loss(objective: Objective, source: Any, module: nn.Module, device: torch.device, dtype: Any) -> float:
-    """The mean of the loss over all batches of a source, weighted by their sizes."""
+def mean_loss(
+    objective: Objective, source: Any, module: nn.Module, device: torch.device, dtype: torch.dtype | None
+) -> float:
+    """The mean of the loss over all batches of a source, weighted by their sizes.
+
+    Raises
+    ------
+    InputError
+        For a loss that is no scalar, or a source without a batch.
+    """
     total: Any = 0.0
     rows = 0
     with torch.no_grad():
-        for batch in source:
+        for batch in once(source):
             moved = on_device(batch, device, dtype)
             loss = objective(module, moved)
             require_scalar(loss)
             m = rows_of(moved)
             total, rows = total + m * loss.double(), rows + m
     if rows == 0:
-        raise InputError("data: the loader is empty: it gave no batch to evaluate the loss on")
+        raise InputError("the loader is empty: it gave no batch to evaluate the loss on")
     return float(total / rows)

@@ -46,28 +46,40 @@ def dump(module: nn.Module) -> dict[str, torch.Tensor]:
 
 
 def fill(module: nn.Module, tree: Mapping[str, Any], what: str = "x0") -> nn.Module:
-    """Write values into the tensors of a module, in place.
+    """Write values into the tensors of a module, in place; a shared one may stand under each of its names.
 
     Raises
     ------
     InputError
         For a name that the module lacks, one that is missing (a buffer may be), or another shape.
     """
-    own = tensors_of(module)
+    own = {
+        **dict(module.named_parameters(remove_duplicate=False)),
+        **dict(module.named_buffers(remove_duplicate=False)),
+    }
     for name in tree:
         if name not in own:
             raise InputError(f"{what}: {type(module).__name__} has no tensor '{name}'; {did_you_mean(name, own)}")
+    given = {id(own[name]) for name in tree}
+    for name, parameter in module.named_parameters():
+        if id(parameter) not in given:
+            raise InputError(f"{what}: '{name}' is missing; expected all parameters of the module")
     with torch.no_grad():
-        for name, tensor in own.items():
-            if name not in tree:
-                if isinstance(tensor, nn.Parameter):
-                    raise InputError(f"{what}: '{name}' is missing; expected all parameters of the module")
-                continue
-            value = torch.as_tensor(tree[name])
+        for name, found in tree.items():
+            value, tensor = torch.as_tensor(found), own[name]
             if value.shape != tensor.shape:
                 raise InputError(f"{what}: '{name}' is {tuple(value.shape)}; expected {tuple(tensor.shape)}")
             tensor.copy_(value)
     return module
+
+
+def require_castable(module: nn.Module, dtype: torch.dtype | None) -> None:
+    """Raise `InputError` for parameters without a shape, and where a cast to `dtype` would drop imaginary parts."""
+    for name, one in tensors_of(module).items():
+        if torch.nn.parameter.is_lazy(one):
+            raise InputError(f"module: '{name}' has no shape yet; call the module once on a batch of inputs before")
+        if dtype is not None and one.is_complex():
+            raise InputError(f"dtype={str(dtype).removeprefix('torch.')!r} would drop the imaginary part of '{name}'")
 
 
 def device_of(module: nn.Module, wanted: str | torch.device | None) -> torch.device:

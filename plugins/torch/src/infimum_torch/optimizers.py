@@ -53,7 +53,7 @@ SPECIAL: Mapping[tuple[str, str], Any] = {
 _SPARSE = {"use": "python:infimum_torch.samples:sparse_problem"}
 _MATRIX = {"use": "python:infimum_torch.samples:matrix_problem"}
 EXTRA: Mapping[str, Mapping[str, Any]] = {
-    "LBFGS": {"closure": True, "examples": ({}, {"line_search_fn": "strong_wolfe", "max_iter": 4})},
+    "LBFGS": {"closure": True, "examples": ({"max_iter": 4}, {"line_search_fn": "strong_wolfe", "max_iter": 4})},
     "SparseAdam": {"families": ("training",), "reference_problems": (_SPARSE,)},
     "Muon": {"families": ("training",), "reference_problems": (_MATRIX,)},
 }

@@ -9,7 +9,7 @@ from infimum.errors import InputError, did_you_mean
 
 
 def matching(pattern: str, names: Sequence[str], what: str) -> list[str]:
-    """The names that a shell pattern (`*`, `?`, `[…]`) matches.
+    """The names that a shell pattern (`*`, `?`, `[…]`) matches; frozen parameters have none, tied ones the first.
 
     Raises
     ------
@@ -18,5 +18,5 @@ def matching(pattern: str, names: Sequence[str], what: str) -> list[str]:
     """
     found = [name for name in names if fnmatch.fnmatchcase(name, pattern)]
     if not found:
-        raise InputError(f"{what}: pattern '{pattern}' matches no parameter; {did_you_mean(pattern, names)}")
+        raise InputError(f"{what}: pattern '{pattern}' matches no trained parameter; {did_you_mean(pattern, names)}")
     return found

@@ -47,12 +47,19 @@ def attach(schedule: Any, optimizer: torch.optim.Optimizer) -> Any:
     ----------
     schedule : TorchSchedule, class or partial of a scheduler of torch, or callable
         Another callable gives step sizes by iteration.
+
+    Raises
+    ------
+    InputError
+        For options that torch refuses, or a scheduler that wants a metric.
     """
     if isinstance(schedule, TorchSchedule):
         return schedule.on(optimizer)
     target = schedule.func if isinstance(schedule, functools.partial) else schedule
     if inspect.isclass(target) and issubclass(target, lr_scheduler.LRScheduler):
-        return schedule(optimizer)
+        if issubclass(target, lr_scheduler.ReduceLROnPlateau):
+            raise InputError("lr_schedule: ReduceLROnPlateau wants a metric at each step; expected one that needs none")
+        return _refusing(schedule, optimizer)
     return ScheduleLR(optimizer, schedule)
 
 
@@ -89,7 +96,8 @@ def _refusing(make: Any, *args: Any, **options: Any) -> Any:
     try:
         return make(*args, **options)
     except (ValueError, TypeError) as error:
-        raise InputError(f"{make.__name__}: {error}") from error
+        name = getattr(getattr(make, "func", make), "__name__", "lr_schedule")
+        raise InputError(f"{name}: {error}") from error
 
 
 @functools.lru_cache(maxsize=32)

@@ -217,7 +217,7 @@ class TorchSolver(Solver):
             for member in state.members:
                 member.optimizer.step()
         for member in state.members:
-            if not member.solver.keeps_sets:
+            if parts.sets and not member.solver.keeps_sets:
                 project(member.groups, work)
             if member.scheduler is not None and (
                 member.solver.schedule_every == "iteration" or int(work.epoch) > before

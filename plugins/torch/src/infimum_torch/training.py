@@ -10,8 +10,9 @@ import torch
 from annotated_types import Ge
 from torch import nn
 
+from infimum.arrays import describe
 from infimum.constraints.base import Constraint
-from infimum.errors import InputError, did_you_mean
+from infimum.errors import InfimumError, InputError, did_you_mean
 from infimum.problem import Cadence, PointMetric, Problem, Sense, Term, free_name
 from infimum_torch import modules
 from infimum_torch.batches import Tensors, as_source, generators_of
@@ -72,7 +73,7 @@ class Training(Problem):
         itself.
     device : str or torch.device, optional
         Where to train; by default where the module is. Batches are moved there.
-    dtype : {"float64", "float32", "bfloat16", "float16"}, optional
+    dtype : {"float64", "float32", "bfloat16", "float16"} or torch.dtype, optional
         Of the floating tensors of module and batches; as they are by default.
     seed : int, optional
         Of the numbers that a function given as `module` draws; by default they follow the seed of the run.
@@ -82,8 +83,9 @@ class Training(Problem):
     Raises
     ------
     InputError
-        For empty data, data that can be read only once, a module on several devices, patterns that match nothing
-        (names the nearest), names that are not known. A loss that is no scalar is refused at its first evaluation, a
+        For empty data, data that can be read only once, a module on several devices or with parameters that have no
+        shape yet, patterns that match nothing (names the nearest), names that are not known, a metric or loss that
+        raises at the first evaluation. A loss that is no scalar is refused at its first evaluation, a
         loader that changes its length when it does.
 
     Examples
@@ -138,7 +140,8 @@ class Training(Problem):
         if not isinstance(made, nn.Module):
             raise InputError(f"module: expected a torch.nn.Module or a function that makes one, got {_kind(made)}")
         self.device = modules.device_of(made, device)
-        self.dtype = None if dtype is None else DTYPES[dtype]
+        self.dtype = _dtype(dtype)
+        modules.require_castable(made, self.dtype)
         self.module = self._moved(modules.clone(made))
         self.names = [key for key, one in self.module.named_parameters() if one.requires_grad]
         if not self.names:
@@ -254,22 +257,39 @@ class Training(Problem):
         out: dict[str, PointMetric] = {}
         if self.ranked_by is not None:
             ranks = self._loss_value if self.ranked_by == "loss" else self.user_metrics[self.ranked_by]
-            out["value"] = self._evaluated(ranks)
+            out["value"] = self._evaluated(ranks, self.ranked_by)
         for key, metric in self.user_metrics.items():
-            out[key] = self._evaluated(metric)
+            out[key] = self._evaluated(metric, key)
         if self._sets:
             views = [(self.view(term, point), term.on or "*") for term in self._sets]
-            out["violation"] = self._evaluated(lambda module: self._violation(module, views))
+            out["violation"] = self._evaluated(lambda module: self._violation(module, views), "violation")
         return out
 
-    def _evaluated(self, metric: Callable[[nn.Module], Any]) -> PointMetric:
+    def _evaluated(self, metric: Callable[[nn.Module], Any], name: str) -> PointMetric:
         drawn = generators_of(self.evaluation)
+        worked = False
 
         def measure(module: nn.Module, _: Any) -> float:
-            with modules.evaluating(module), torch.no_grad(), Dice(0, self.device, drawn):
-                return float(metric(module))
+            nonlocal worked
+            try:
+                with modules.evaluating(module), torch.no_grad(), Dice(0, self.device, drawn):
+                    found = _number(metric(module))
+            except Exception as error:
+                if worked:
+                    raise  # Something happened after a good start; the run ends as failed, and what it has is kept.
+                raise InputError(self._why(name, error)) from error
+            worked = True
+            return found
 
         return Cadence(measure, self.every)
+
+    def _why(self, name: str, error: Exception) -> str:
+        """Why the first evaluation came to nothing."""
+        said = str(error) if isinstance(error, InfimumError) else f"{type(error).__name__}: {error}"
+        of = self.evaluation
+        data = " and ".join(describe(one) for one in of.tensors) if isinstance(of, Tensors) else type(of).__name__
+        cast = "; dtype='float32', say, casts module and data alike" if "same dtype" in said else ""
+        return f"{name} at its first evaluation: {said} (module: {modules.size_words(self.module)}; data: {data}{cast})"
 
     def _loss_value(self, module: nn.Module) -> float:
         return mean_loss(self.loss.objective, self.evaluation, module, self.device, self.dtype)
@@ -290,6 +310,22 @@ class Training(Problem):
     def describe(self, point: Any = None) -> str:
         module = self.module if point is None else point
         return f"{self.name or 'Training'} ({modules.size_words(module)})"
+
+
+def _dtype(given: Any) -> torch.dtype | None:
+    if given is None or given in DTYPES.values():
+        return given  # type: ignore[no-any-return]
+    if given not in DTYPES:
+        raise InputError(f"dtype={given!r}: expected one of {', '.join(DTYPES)}")
+    return DTYPES[given]  # type: ignore[no-any-return]
+
+
+def _number(found: Any) -> float:
+    try:
+        return float(found)
+    except (TypeError, ValueError, RuntimeError):
+        kind = describe(found) if isinstance(found, torch.Tensor | np.ndarray) else _kind(found)
+        raise InputError(f"expected one number, got {kind}") from None
 
 
 def _named(constraints: Any) -> dict[str, Constraint]:

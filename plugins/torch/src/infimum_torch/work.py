@@ -12,6 +12,7 @@ import torch
 from infimum.arrays import Array, norm
 from infimum_torch import modules
 from infimum_torch.batches import Stream, rows_of
+from infimum_torch.derivatives import as_tensor
 from infimum_torch.dice import Dice
 
 Uses = Literal["gradient", "values"]
@@ -57,7 +58,7 @@ class ArrayWork:
 
     def __init__(self, start: Array, seed: int) -> None:
         self.numpy = isinstance(start, np.ndarray)
-        tensor = torch.from_numpy(start.copy()) if self.numpy else start.detach().clone()
+        tensor = as_tensor(start) if self.numpy else start.detach().clone()
         self.tensor = tensor.requires_grad_()
         self.point: Array = start
         self.value: float | None = None
@@ -85,8 +86,8 @@ class ArrayWork:
         self.point, self.value, self.gradient = point, float(value), gradient
 
     def _here(self) -> Array:
-        now = self.tensor.detach()
-        return now.numpy().copy() if self.numpy else now.clone()
+        now = self.tensor.detach().clone()
+        return now.numpy() if self.numpy else now
 
     def begin(self, parts: Any) -> None: ...
 

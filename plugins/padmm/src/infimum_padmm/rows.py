@@ -1,0 +1,203 @@
+"""Reading blocks, rows and right-hand sides: shapes made out, mistakes named."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from infimum.constraints.base import Constraint
+from infimum.errors import InputError, did_you_mean
+from infimum.functions import Function
+from infimum.functions.maps import BlockMap, Map, ScaledIdentity, as_map
+from infimum_padmm.structure import LARGEST_DENSE, Structure, dense_of, ordered
+
+FEASIBLE = 1e-8
+"""Relative residual up to which a right-hand side counts as reachable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """The rows made out, and the shape of every block."""
+
+    structure: Structure
+    shapes: dict[str, tuple[int, ...]]
+
+
+def read_rows(
+    functions: Mapping[str, Function | None],
+    sets: Mapping[str, Constraint],
+    rows: Mapping[str, Mapping[str, Any]] | Sequence[Mapping[str, Any]],
+    rhs: Mapping[str, Any] | Sequence[Any] | None,
+    shapes: Mapping[str, Sequence[int] | int],
+    order: Sequence[str] | None,
+) -> Read:
+    """Structure and shapes; raises `InputError` or `StructureError` with names."""
+    blocks = list(functions)
+    named = _named_rows(rows)
+    maps = {name: _maps(name, row, blocks) for name, row in named.items()}
+    right = _named_rhs(rhs, list(named))
+    known = _known_shapes(functions, sets, shapes)
+    sizes = {name: math.prod(shape) for name, shape in known.items()}
+    lengths = {name: b.size for name, b in right.items()}
+    _spread(maps, sizes, lengths)
+    for name in blocks:
+        if name not in sizes:
+            raise InputError(f"nothing says the size of block '{name}': give shapes={{'{name}': (n,)}}")
+        known.setdefault(name, (sizes[name],))
+    _check_shapes(maps, sizes, lengths)
+    index = {name: j for j, name in enumerate(blocks)}
+    members = [frozenset(index[key] for key in row) for row in maps.values()]
+    found, pivots = ordered(blocks, list(maps), members, order)
+    structure = Structure(
+        tuple(blocks),
+        tuple(maps),
+        tuple(sizes[name] for name in blocks),
+        tuple(lengths[name] for name in maps),
+        tuple({index[key]: one for key, one in row.items()} for row in maps.values()),
+        tuple(right.get(name, np.zeros(lengths[name])) for name in maps),
+        found,
+        pivots,
+    )
+    for i in range(len(structure.rows)):
+        _check_reachable(structure, i)
+    return Read(structure, {name: known[name] for name in blocks})
+
+
+def _named_rows(rows: Any) -> dict[str, Mapping[str, Any]]:
+    if not isinstance(rows, Mapping):
+        if isinstance(rows, str) or not isinstance(rows, Sequence):
+            raise InputError(f"rows: expected a sequence of {{block: matrix}}, got {type(rows).__name__}")
+        rows = {f"row{i + 1}": row for i, row in enumerate(rows)}
+    for name, row in rows.items():
+        if not isinstance(row, Mapping):
+            raise InputError(f"row '{name}': expected {{block: matrix}}, got {type(row).__name__}")
+    return dict(rows)
+
+
+def _maps(name: str, row: Mapping[str, Any], blocks: Sequence[str]) -> dict[str, Map]:
+    out: dict[str, Map] = {}
+    for key, A in row.items():
+        if key not in blocks:
+            raise InputError(f"row '{name}': there is no block '{key}'; {did_you_mean(key, blocks)}")
+        try:
+            map_ = _number(A) if isinstance(A, Real) else as_map(_column(A))
+        except InputError as error:
+            raise InputError(f"row '{name}', block '{key}': {error}") from None
+        if isinstance(map_, BlockMap):
+            raise InputError(f"row '{name}', block '{key}': expected a matrix, an operator or a number")
+        if not _is_zero(map_):
+            out[key] = map_
+    if not out:
+        raise InputError(f"row '{name}' has no entries" + (" but zeros; leave it out" if row else "; leave it out"))
+    return out
+
+
+def _number(A: Real) -> ScaledIdentity:
+    return ScaledIdentity(float(A))
+
+
+def _column(A: Any) -> Any:
+    """Vectors stand for a matrix with one column."""
+    if isinstance(A, list | tuple):
+        A = np.asarray(A, dtype=float)
+    return A[:, None] if isinstance(A, np.ndarray) and A.ndim == 1 else A
+
+
+def _is_zero(map_: Map) -> bool:
+    if isinstance(map_, ScaledIdentity):
+        return map_.scale == 0.0
+    operator: Any = getattr(map_, "operator", None)
+    if sparse.issparse(operator):
+        return bool(abs(operator).sum() == 0)
+    return isinstance(operator, np.ndarray) and not operator.any()
+
+
+def _named_rhs(rhs: Any, rows: Sequence[str]) -> dict[str, np.ndarray]:
+    if rhs is None:
+        return {}
+    if not isinstance(rhs, Mapping):
+        given = list(rhs)
+        if len(given) != len(rows):
+            raise InputError(f"rhs has {len(given)} entries, there are {len(rows)} rows: {', '.join(rows)}")
+        rhs = dict(zip(rows, given, strict=True))
+    out = {}
+    for name, b in rhs.items():
+        if name not in rows:
+            raise InputError(f"rhs={{'{name}': …}}: there is no such row; {did_you_mean(name, rows)}")
+        if b is None or (isinstance(b, Real) and b == 0):
+            continue
+        vector = np.asarray(b, dtype=float).reshape(-1)
+        if not vector.size or not np.isfinite(vector).all():
+            raise InputError(f"rhs of row '{name}' is empty or holds NaN or inf; expected finite numbers")
+        out[name] = vector
+    return out
+
+
+def _known_shapes(
+    functions: Mapping[str, Function | None], sets: Mapping[str, Constraint], shapes: Mapping[str, Any]
+) -> dict[str, tuple[int, ...]]:
+    out: dict[str, tuple[int, ...]] = {}
+    for name, given in shapes.items():
+        if name not in functions:
+            raise InputError(f"shapes={{'{name}': …}}: there is no such block; {did_you_mean(name, list(functions))}")
+        out[name] = (int(given),) if isinstance(given, int) else tuple(int(n) for n in given)
+    for name, f in functions.items():
+        for one in (f, sets.get(name)):
+            shape = getattr(one, "shape", None)
+            if shape is None:
+                continue
+            if name in out and out[name] != tuple(shape):
+                raise InputError(f"block '{name}': {one!r} takes x of shape {tuple(shape)}, expected {out[name]}")
+            out[name] = tuple(shape)
+    return out
+
+
+def _spread(maps: Mapping[str, Mapping[str, Map]], sizes: dict[str, int], lengths: dict[str, int]) -> None:
+    """Fill in sizes of blocks and lengths of rows that matrices and multiples of the identity tell."""
+    for name, row in maps.items():
+        for key, map_ in row.items():
+            if map_.shape is not None:
+                sizes.setdefault(key, map_.shape[1])
+                lengths.setdefault(name, map_.shape[0])
+    moving = True
+    while moving:
+        moving = False
+        for name, row in maps.items():
+            for key, map_ in row.items():
+                if map_.shape is None and (key in sizes) != (name in lengths):
+                    sizes[key] = lengths[name] = sizes.get(key, lengths.get(name, 0))
+                    moving = True
+
+
+def _check_shapes(maps: Mapping[str, Mapping[str, Map]], sizes: Mapping[str, int], lengths: Mapping[str, int]) -> None:
+    for name, row in maps.items():
+        for key, map_ in row.items():
+            shape = (sizes[key], sizes[key]) if map_.shape is None else tuple(map_.shape)
+            if shape != (lengths[name], sizes[key]):
+                what = f"{map_.scale:g} times the identity" if isinstance(map_, ScaledIdentity) else "the matrix"
+                raise InputError(
+                    f"row '{name}', block '{key}': {what} is {shape}; expected {(lengths[name], sizes[key])}, since "
+                    f"the row has {lengths[name]} entries and the block {sizes[key]}"
+                )
+
+
+def _check_reachable(structure: Structure, i: int) -> None:
+    """Raise `InputError` if no x at all fulfills row i."""
+    b, row = structure.rhs[i], structure.entries[i]
+    columns = sum(structure.sizes[j] for j in row)
+    simple = any(isinstance(one, ScaledIdentity) for one in row.values())
+    if not b.any() or simple or structure.lengths[i] * columns > LARGEST_DENSE or structure.has_operators:
+        return
+    A = np.hstack([dense_of(one, structure.sizes[j]) for j, one in row.items()])
+    left = float(np.linalg.norm(b - A @ np.linalg.lstsq(A, b, rcond=None)[0]))
+    if left > FEASIBLE * float(np.linalg.norm(b)):
+        raise InputError(
+            f"row '{structure.rows[i]}' cannot be fulfilled: its right-hand side lies outside of the image of its "
+            f"blocks, by {left:.3g} of {float(np.linalg.norm(b)):.3g}"
+        )
