@@ -125,6 +125,7 @@ def main() -> None:
         folder = Path(where) / str(number)
         dead, gone = pieces(folder, begin, take_up, call, int(most), random.Random(int(seed)), span)
         killed, lost = killed + dead, lost + gone
+        take_up(folder)  # nothing is left to do, but for what a kill after the result left behind
         differs = result_difference(RunFolder(whole).result(), RunFolder(folder).result())
         said += [one for one in (differs, RunFolder(folder).checkpoints()) if one]
     print(killed, lost, said)

@@ -50,7 +50,10 @@ def test_kill_in_the_middle_of_writing(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("call", ["fsync:40", "replace:40", "write_array:20", "unlink:20"])
-def test_kill_at_every_point_of_writing(call: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("call", "least"), [("fsync:40", 12), ("replace:40", 10), ("write_array:20", 5), ("unlink:20", 10)]
+)
+def test_kill_at_every_point_of_writing(call: str, least: int, tmp_path: Path) -> None:
+    # The n-th child gets n calls further, so the run ends long before all of them are dead.
     killed, lost, said = interrupted("zeroth", tmp_path, call)
-    assert killed >= 15 and not lost and said == "[]"
+    assert killed >= least and not lost and said == "[]"

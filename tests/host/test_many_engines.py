@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -209,6 +211,39 @@ def test_what_is_finished_outlives_interrupts_and_kills(folder, number, jobs: in
     assert len(finished(folder)) == 12 and len(lines) == 12, "a finished run was run again"
     left = [one.name for one in (folder / "out" / "members").iterdir()]
     assert not [name for name in left if name.endswith(".partial")] and len(left) == 12
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="workers are found in /proc")
+def test_a_worker_that_is_killed_neither_hangs_the_sweep_nor_loses_a_run(folder) -> None:
+    command = script(folder, SLOW.format(jobs=2))
+    child = subprocess.Popen(command, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    until, killed = time.monotonic() + 120, 0
+    while not killed and child.poll() is None and time.monotonic() < until:
+        time.sleep(0.01)
+        for worker in workers(child.pid) if finished(folder) else ():
+            os.kill(worker, signal.SIGKILL)
+            killed += 1
+            break
+    kept = finished(folder)
+    out, err = child.communicate(timeout=180)
+    assert killed == 1 and child.returncode == 0 and "True" in out, err
+    assert "the workers broke" in err and kept
+    assert set(finished(folder).values()) == {"limit"} and len(finished(folder)) == 12
+    lines = (folder / "out" / "members.jsonl").read_text().splitlines()
+    assert len(lines) == 12, "a finished run was run again"
+    runs = infimum.Runs.load("out")
+    assert {one.result.status for one in runs} == {"limit"}
+
+
+def workers(parent: int) -> list[int]:
+    """Loky's workers of a process."""
+    found = []
+    for path in Path("/proc").iterdir():
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            above = int((path / "stat").read_text().rpartition(")")[2].split()[1])
+            if above == parent and b"popen_loky" in (path / "cmdline").read_bytes():
+                found.append(int(path.name))
+    return found
 
 
 def test_a_full_disk_ends_the_sweep_with_what_is_finished(folder) -> None:

@@ -380,6 +380,15 @@ class TestFailures:
         assert isinstance(result.error, ZeroDivisionError)
         assert result.iterations == 3 and result.best_iteration == 3
         np.testing.assert_allclose(result.x, 0.8**3 * X0)
+
+    def test_a_mistake_that_shows_late_loses_no_result(self) -> None:
+        """An error of our own is raised while there is nothing to keep, else it ends the run."""
+        with pytest.raises(InputError, match="broken"):
+            infimum.solve(self.problem(2, InputError), X0, solver=GD, seed=0)
+        late = self.problem(5, InputError)
+        result = infimum.solve(late, X0, solver={"use": GD, "step": 0.1}, stopping="max_iter(9)", seed=0)
+        assert result.status is Status.failed and result.message == "in iteration 4: broken"
+        assert result.iterations == 3 and isinstance(result.error, InputError)
         np.testing.assert_allclose(result.best_x, 0.8**3 * X0)
         assert result.evaluations["objective"] == {"value": 5, "gradient": 5}
 
@@ -391,7 +400,7 @@ class TestFailures:
         np.testing.assert_allclose(result.x, 0.8**5 * X0)
         assert result.iterations == 5
 
-    @pytest.mark.parametrize("error", [InputError, KeyboardInterrupt, SystemExit])
+    @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
     def test_these_pass(self, error: type[BaseException]) -> None:
         with pytest.raises(error):
             infimum.solve(self.problem(5, error), X0, solver=GD, stopping="max_iter(9)", seed=0)

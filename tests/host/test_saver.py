@@ -17,7 +17,8 @@ import pytest
 import infimum
 from infimum import Composite, Function, InputError, Run, Status
 from infimum.checkpoint import load_tree
-from infimum.run.saver import Cadence, Saver, checkpoints
+from infimum.run.cadence import Cadence, checkpoints
+from infimum.run.saver import Saver
 from infimum.testing.compare import result_difference
 
 GD = {"use": "splitting.gradient_descent", "step": 0.1}

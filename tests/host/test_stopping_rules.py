@@ -255,7 +255,12 @@ def test_array_scalars_serve_as_metrics() -> None:
 
 
 def test_limits_and_needs_are_declared() -> None:
-    assert {name for name, rule in BUILT_IN.items() if rule.limit} == {"max_iter", "max_time", "max_solver_time", "max_calls"}
+    assert {name for name, rule in BUILT_IN.items() if rule.limit} == {
+        "max_iter",
+        "max_time",
+        "max_solver_time",
+        "max_calls",
+    }
     assert {name: rule.needs for name, rule in BUILT_IN.items() if rule.needs} == {
         "target": ("value",),
         "grad_norm": ("grad_norm",),

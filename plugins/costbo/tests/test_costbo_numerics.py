@@ -46,6 +46,18 @@ def test_log_h_is_accurate_over_the_whole_range() -> None:
     assert math.isnan(float(log_h(math.nan)))
 
 
+def test_slopes_far_out() -> None:
+    for z in (-3.0, -29.9, -30.1, -100.0, -1e5, -1e9):
+        x = mpmath.mpf(-z)
+        with mpmath.workdps(60):
+            powers = [(-1) ** k / x ** (2 * k) for k in range(12)]
+            mills = _mills(x) if x < 200 else sum(p * mpmath.fac2(2 * k - 1) for k, p in enumerate(powers)) / x
+            h = 1 - x * mills if x < 200 else sum(p * mpmath.fac2(2 * k + 1) for k, p in enumerate(powers)) / x**2
+        _, by_mean, by_sd = log_ei_gradient(-z, 1.0, 0.0)
+        assert float(by_mean) == pytest.approx(-float(mills / h), rel=1e-10)
+        assert float(by_sd) == pytest.approx(float(1 / h), rel=1e-10)
+
+
 def test_inverse_log_h() -> None:
     k = np.concatenate([-np.logspace(-3, math.log10(5000), 200), np.linspace(-3.0, 30.0, 150), [-1e8, 200.0]])
     z = inverse_log_h(k)

@@ -167,19 +167,24 @@ def test_threads() -> None:
     assert stopper.history[-1].n == len(study.trials) or stopper.history[-1].stop
 
 
-def test_a_finite_space_is_searched_once_and_then_over() -> None:
+def test_a_finite_space_is_searched_once_and_then_over(caplog: pytest.LogCaptureFixture) -> None:
     sampler = CostAwareGPSampler(1e-9, n_startup_trials=4, seed=0)
     stopper = sampler.stopper()
     study = optuna.create_study(sampler=sampler)
     table = {(k, c): math.sin(3 * k) + (c == "b") for k in range(5) for c in "ab"}
-    study.optimize(
-        lambda t: table[t.suggest_int("k", 0, 4), t.suggest_categorical("c", ["a", "b"])],
-        n_trials=60,
-        callbacks=[stopper],
-    )
+
+    def objective(trial: optuna.Trial) -> float:
+        return table[trial.suggest_int("k", 0, 4), trial.suggest_categorical("c", ["a", "b"])]
+
+    study.optimize(objective, n_trials=60, callbacks=[stopper])
     later = [(one.params["k"], one.params["c"]) for one in study.trials[4:]]
     assert len(set(later)) == len(later) and len(study.trials) <= 14
-    assert study.best_value == min(table.values()) or stopper.history[-1].stop
+    assert study.best_value == min(table.values()) and stopper.history[-1].reason == "every point is evaluated"
+    with caplog.at_level(logging.WARNING, "infimum"):
+        study.optimize(objective, n_trials=2)
+    assert [one.getMessage().partition(",")[0] for one in caplog.records] == [
+        "CostAwareGPSampler: every point of the space is evaluated or running"
+    ]
 
 
 def test_a_study_that_others_sample_is_stopped() -> None:

@@ -256,3 +256,11 @@ def test_a_record_is_bounded_and_even() -> None:
     other.load_state_dict(thaw(freeze(record.state_dict())))
     record.add(1000, 0.0, 0.0), other.add(1000, 0.0, 0.0)
     assert record.state_dict() == other.state_dict()
+
+
+def test_a_reset_does_not_forget_the_sample_before() -> None:
+    """Whitening subtracts it; it is data, not evidence."""
+    detector = CusumDetector(reference="normal:0,1,0.5", k=0.5, h=6.0, after_alarm="reset")
+    assert detector.update(7.0).drift_detected
+    assert detector.update(6.0).statistic == 6.0 - 0.5 * 7.0 - 0.5
+    assert detector.reset().update(2.0).statistic == 1.5

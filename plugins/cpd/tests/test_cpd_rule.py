@@ -124,6 +124,12 @@ def test_transforms() -> None:
     assert next(k for k, one in enumerate(found) if isinstance(one, Reason)) == 6
     found = answers(Cusum("loss", transform="log_change", on_nan="stop", reference="normal:0,1"), [1.0, 2.0, -1.0])
     assert "was -1, which has no logarithm, at iteration 2" in found[2].message
+    with pytest.raises(InputError, match="is -1 at iteration 1, which has no logarithm; take 'level' or 'change'"):
+        answers(Cusum("loss", transform="log_change", reference="normal:0,1"), [math.nan, -1.0, -2.0])
+    tracker = Cusum("loss", transform="log", reference="normal:0,1").start()
+    for k, one in enumerate([1.0, -1.0, 2.0, math.nan]):
+        tracker.update(Progress(k, metrics={"loss": one}))
+    assert (tracker.extras()["samples"], tracker.extras()["refused"]) == (2, 2)  # type: ignore[attr-defined]
 
 
 def test_nan_is_skipped_or_ends_or_raises() -> None:
@@ -195,7 +201,7 @@ def test_the_learning_rate_is_reduced_in_torch() -> None:
     optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1)
     watch = CusumCallback(optimizer, action="reduce_lr", factor=0.5, min_lr=0.04, cooldown=5, reference="warmup:50")
     x = np.concatenate([step(100, 2.0, 300), step(0, 6.0, 300)])
-    decisions = [watch(torch.tensor(one)) for one in x]
+    decisions = [watch(torch.tensor(one, requires_grad=True)) for one in x]
     assert not any(one.stop for one in decisions) and len(watch.decisions) >= 2
     assert optimizer.param_groups[0]["lr"] == 0.04
     with pytest.raises(InputError, match="needs a torch optimizer"):

@@ -166,7 +166,9 @@ print(infimum.solve(box, solver=solver, stopping="max_iter(6)", seed=4).iteratio
 
 
 @pytest.mark.parametrize(
-    "address", ["journal", "postgresql", pytest.param("sqlite", marks=pytest.mark.slow)], indirect=True
+    "address",
+    ["journal", *(pytest.param(one, marks=pytest.mark.slow) for one in ("sqlite", "postgresql"))],
+    indirect=True,
 )
 def test_several_processes_work_on_one_storage(address: str, name: str) -> None:
     """Callbacks stop their own process when the study as a whole is done; runs of one seed draw no number twice."""
@@ -233,6 +235,8 @@ def test_studies_are_reported_whoever_made_them(address: str, name: str) -> None
         results_of(f"{address}#nobody")
     found = [one for one in get_registry().call_hook("infimum_report_source", source=f"{address}#{name}") if one]
     assert [label for label, _ in found[0]] == [name]
+    with pytest.raises(InputError, match="has no study 'nobody'"):  # reaches the user of a report, and no log
+        [list(one) for one in get_registry().call_hook("infimum_report_source", source=f"{address}#nobody")]
 
 
 def test_a_reported_result_is_saved_and_read(tmp_path: Path) -> None:

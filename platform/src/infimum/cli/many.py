@@ -12,7 +12,8 @@ from infimum.many.cache import Cache
 from infimum.many.comparison import Comparison
 from infimum.many.launch import Options, latest_folder, launch
 from infimum.many.members import Runs
-from infimum.many.planning import Agenda, from_path
+from infimum.many.planned import Agenda
+from infimum.many.planning import from_path
 from infimum.many.sweeping import Sweep
 from infimum.records import RunFolder
 from infimum.runfile import RunFileError

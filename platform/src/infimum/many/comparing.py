@@ -15,7 +15,7 @@ def compare(
     *,
     budget: Mapping[str, float] | None = None,
     targets: Any = None,
-    references: Mapping[str, float] | float | None = None,
+    references: Any = None,
     repeat: int | None = None,
     overrides: Sequence[str] = (),
     jobs: int | None = None,
@@ -46,8 +46,10 @@ def compare(
     targets : list or mapping, optional
         Accuracies, `[0.1, 1e-3, 1e-5]` by default: shares of the initial gap that are left. Or under `"gap"` relative
         gaps to the reference, or under `"value"` values.
-    references : number or mapping, optional
-        The known best value, or one for each problem; the best one found stands in where none is given.
+    references : number, solver or mapping, optional
+        The known best value, or one for each problem; the best one found stands in where none is given. Also a solver
+        that is to find it, in a run without the budget before the others: `{"use": "cvxpy.solve"}`, or
+        `{"solver": …, "oracles": …, "stopping": …}`.
     repeat : int, optional
         Repetitions, each with random numbers of its own, the same ones for every method's problem.
     **options

@@ -60,7 +60,9 @@ class Comparison(Runs):
     measure : {"decrease", "gap", "value"}
         What a target means.
     references : dict
-        Problem to its known best value, where one was given.
+        Problem to its known best value, where one was given, or a solver to find it.
+    origins : dict
+        Problem to where that value is from, if a solver found it.
     """
 
     kind: ClassVar[str] = "compare"
@@ -70,16 +72,17 @@ class Comparison(Runs):
     targets: tuple[float, ...] = TARGETS
     measure: str = "decrease"
     references: dict[str, float] = field(default_factory=dict)
+    origins: dict[str, str] = field(default_factory=dict)
     _curves: dict[tuple[str, str], Curve | None] = field(default_factory=dict, repr=False)
 
     def header(self) -> dict[str, Any]:
         more = {"budget": self.budget, "amount": self.amount, "targets": list(self.targets), "measure": self.measure}
-        return super().header() | more | {"references": self.references}
+        return super().header() | more | {"references": self.references, "origins": self.origins}
 
     @staticmethod
     def read(header: Mapping[str, Any]) -> dict[str, Any]:
         """The fields that `header` wrote beside those of all runs."""
-        names = ("budget", "amount", "measure", "references")
+        names = ("budget", "amount", "measure", "references", "origins")
         return {name: header[name] for name in names} | {"targets": tuple(header["targets"])}
 
     @property
@@ -112,9 +115,9 @@ class Comparison(Runs):
         return any(maximizes(member) for member in self.group(problem))
 
     def best(self, problem: str) -> tuple[float, str]:
-        """The reference value of a problem, and where it is from: "given" or "best found"; NaN where nobody has one."""
+        """The reference value of a problem, and its origin: "given", "by SOLVER" or "best found"; NaN for none."""
         if problem in self.references:
-            return self.references[problem], "given"
+            return self.references[problem], self.origins.get(problem, "given")
         found = [one.best[-1] for member in self.group(problem) if (one := self.curve(member)) and len(one.best)]
         known = [value for value in found if math.isfinite(value)]
         if not known:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import importlib
 import logging
+import math
 import os
 import pickle
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from infimum.errors import InputError, did_you_mean
@@ -61,6 +63,15 @@ class Settings:
                 raise InputError(f"{what}={value!r}: expected a whole number >= 1")
         if self.timeout is not None and not self.timeout > 0:
             raise InputError(f"timeout={self.timeout!r}: expected seconds > 0")
+
+
+def cores() -> int:
+    """Processors that this process may use: by affinity and by the quota of its control group."""
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    with contextlib.suppress(OSError, ValueError, ZeroDivisionError):
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        count = min(count, math.ceil(int(quota) / int(period)))
+    return max(1, count)
 
 
 def run_all(tasks: Sequence[Task], settings: Settings) -> Iterator[Told]:

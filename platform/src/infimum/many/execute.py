@@ -19,7 +19,6 @@ from infimum.many.engines import Settings, run_all
 from infimum.many.members import LOST
 from infimum.many.store import StorageError, Store
 from infimum.many.task import OUTCOME, Task, finish
-from infimum.run.monitor import Monitor
 from infimum.run.signals import Interrupts
 from infimum.status import Status
 
@@ -69,6 +68,8 @@ class Job:
         self.store.clean()
         left = self._not_done()
         left = [task for task in left if not (self._adopted(task) or self._known(task))]
+        if not left:
+            return True
         with Asked() as asked:
             found = run_all(left, self.settings)
             try:
@@ -189,7 +190,7 @@ class Asked(Interrupts):
     """
 
     def __init__(self) -> None:
-        super().__init__(Monitor("max_iter(0)"))
+        super().__init__()
         self.count = 0
 
     def __enter__(self) -> Asked:

@@ -5,19 +5,21 @@ from __future__ import annotations
 import logging
 import shutil
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from infimum.errors import InputError
 from infimum.many.cache import Cache
-from infimum.many.engines import Settings
+from infimum.many.engines import Settings, cores
 from infimum.many.execute import Job, interleaved, with_folder
 from infimum.many.loading import load_many
 from infimum.many.members import INVALID, Runs
 from infimum.many.outcomes import outcome
-from infimum.many.planning import Agenda, Memo, Planned
+from infimum.many.planned import Agenda, Planned
+from infimum.many.planning import Memo
 from infimum.many.progress import Bar
+from infimum.many.references import settled
 from infimum.many.store import HEADER, Store
 from infimum.many.task import Task
 from infimum.runfile.budget import Terms
@@ -65,9 +67,7 @@ class Options:
             raise InputError(f"engine={self.engine}: runs at equal seconds are run on this machine; leave engine out")
         jobs = 1 if timed else self.jobs
         if jobs is None:
-            from joblib import cpu_count
-
-            jobs = max(1, min(int(cpu_count()), len(agenda.members)))
+            jobs = max(1, min(cores(), len(agenda.members)))
         # Objects that were given with jobs=1 need no pickling; a process guards against crashes otherwise.
         here = self.engine is None and self.timeout is None and (self.jobs == 1 or (jobs == 1 and not timed))
         return Settings(jobs, self.engine, self.timeout, self.threads, here)
@@ -81,6 +81,7 @@ def launch(agenda: Agenda, kind: str, options: Options) -> Runs:
     InputError, StorageError
     """
     settings = options.settings(agenda)
+    agenda = _with_references(agenda, options)
     cache = options.kept
     known: dict[str, Any] = {}
     keys = {}
@@ -107,12 +108,24 @@ def launch(agenda: Agenda, kind: str, options: Options) -> Runs:
             _refuse(agenda, store, bar)
             job.run()
         if job.notes:
-            store.write_header({**_header(agenda, kind), "notes": job.notes})
+            header = _header(agenda, kind)
+            store.write_header({**header, "notes": [*header["notes"], *job.notes]})
         runs = load_many(folder)
         return runs.without_folder() if temporary is not None else runs
     finally:
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _with_references(agenda: Agenda, options: Options) -> Agenda:
+    """The agenda with the best values that solvers are to find: they run first, in a folder of their own."""
+    if not agenda.references or agenda.terms is None:
+        return agenda
+    folder = None if options.folder is None else Path(options.folder) / "references"
+    alone = replace(agenda, members=agenda.references, references=(), terms=None, varied=())
+    runs = launch(alone, Runs.kind, replace(options, folder=folder, progress=False))
+    terms, notes = settled(agenda.terms, runs)
+    return replace(agenda, terms=terms, references=(), notes=tuple(notes))
 
 
 def _store(folder: Path, agenda: Agenda, kind: str, options: Options) -> Store:
@@ -135,7 +148,7 @@ def _header(agenda: Agenda, kind: str) -> dict[str, Any]:
         "name": agenda.name,
         "varied": list(agenda.varied),
         "seed": agenda.seed,
-        "notes": [] if agenda.seeded else [f"no seed was given: {agenda.seed} was drawn"],
+        "notes": [*([] if agenda.seeded else [f"no seed was given: {agenda.seed} was drawn"]), *agenda.notes],
         "order": [one.id for one in agenda.members],
         "members": {one.id: {name: one.line[name] for name in names} for one in agenda.members},
     }
@@ -149,6 +162,7 @@ def _terms(terms: Terms) -> dict[str, Any]:
         "targets": list(terms.targets),
         "measure": terms.measure,
         "references": terms.references,
+        "origins": terms.origins,
     }
 
 

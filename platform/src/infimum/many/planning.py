@@ -6,21 +6,21 @@ import contextlib
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from infimum.checkpoint import write_whole
 from infimum.errors import InfimumError, InputError, PlanError, did_you_mean
-from infimum.inputs import as_rule
+from infimum.many.planned import Agenda, Planned
+from infimum.many.references import reference_members
 from infimum.many.sources import digest, facts
 from infimum.run.arguments import as_seed
-from infimum.runfile.assemble import anchored_plain
+from infimum.runfile.anchors import PATHS, anchored_plain
 from infimum.runfile.budget import Terms, read_compare
 from infimum.runfile.dump import is_plain, plain
 from infimum.runfile.keys import MANY_KEYS, TOP_KEYS
 from infimum.runfile.many import ManyFile, ManyReader, many_reader, member_names
-from infimum.runfile.start import PATHS
 from infimum.runfile.tree import Node, Place, RunFileError, RunFileIssue, path_text, plain_tree
 from infimum.runfile.tree import Path as ValuePath
 from infimum.runfile.vary import Variant, longer, read_sweep, repeated, short
@@ -28,55 +28,6 @@ from infimum.runfile.vary import Variant, longer, read_sweep, repeated, short
 _IRRELEVANT = ("name", "output")
 _PLACES = {"record": ("trace", "metrics"), "max_rows": ("trace", "max_rows"), "assign": ("solver", "assign")}
 """Options of `infimum.solve` that a run file calls otherwise."""
-
-
-@dataclass(frozen=True, eq=False)
-class Planned:
-    """A member to run.
-
-    Attributes
-    ----------
-    id, name, problem, solver : str
-    values : dict
-        Varied values as plain data.
-    repetition : int
-    config : dict
-        The resolved run file; empty where it is stated by objects.
-    stated : dict or None
-        Keyword arguments of `infimum.solve`, where it is stated by objects.
-    refused : str or None
-        Why it cannot start.
-    """
-
-    id: str
-    name: str
-    problem: str
-    solver: str
-    values: dict[str, Any]
-    repetition: int
-    config: dict[str, Any]
-    stated: dict[str, Any] | None = None
-    refused: str | None = None
-
-    @property
-    def line(self) -> dict[str, Any]:
-        """What is known of it before it runs."""
-        names = ("name", "problem", "solver", "values", "repetition", "config")
-        return {name: getattr(self, name) for name in names}
-
-
-@dataclass(frozen=True, eq=False)
-class Agenda:
-    """All members, and what they have in common."""
-
-    name: str
-    path: str
-    members: tuple[Planned, ...]
-    varied: tuple[str, ...]
-    seed: int
-    seeded: bool
-    terms: Terms | None = None
-    output: str = "runs"
 
 
 def from_file(stated: ManyFile) -> Agenda:
@@ -88,13 +39,21 @@ def from_file(stated: ManyFile) -> Agenda:
         if shared not in configs:
             configs[shared] = one.run_file.resolved()
         config = configs[shared]
-        relevant = {name: value for name, value in config.items() if name not in _IRRELEVANT}
-        name = digest([relevant, one.repetition])[:12]
-        members.append(
-            Planned(name, one.name, one.problem, one.solver, one.values, one.repetition, config, None, one.refused)
-        )
-    common = (stated.varied, stated.seed, stated.seeded, _with_labels(stated.terms, members), stated.output)
-    return Agenda(stated.name, stated.path, tuple(_unique(members)), *common)
+        member = Planned("", one.name, one.problem, one.solver, one.values, one.repetition, config, None, one.refused)
+        members.append(_identified(member))
+    terms = _with_labels(stated.terms, members)
+    common = (stated.varied, stated.seed, stated.seeded, terms, stated.output)
+    references = _unique([_identified(one) for one in reference_members(terms, members, stated.path)])
+    return Agenda(stated.name, stated.path, tuple(_unique(members)), *common, tuple(references))
+
+
+def _identified(one: Planned) -> Planned:
+    """A member with what it is among many: the same for the same statement."""
+    if one.config:
+        relevant = {name: value for name, value in one.config.items() if name not in _IRRELEVANT}
+        return replace(one, id=digest([relevant, one.repetition])[:12])
+    assert one.stated is not None
+    return replace(one, id=digest([one.name, one.values, one.repetition, one.stated["seed"]])[:12])
 
 
 def _unique(members: Sequence[Planned]) -> list[Planned]:
@@ -223,10 +182,12 @@ class Memo:
         try:
             found = json.loads((self.folder / f"{stamp}.json").read_text(encoding="utf-8"))
             members = tuple(Planned(**one) for one in found.pop("members"))
+            references = tuple(Planned(**one) for one in found.pop("references"))
             terms = found.pop("terms")
             if terms is not None:
                 terms = Terms(**{**terms, "targets": tuple(terms["targets"])})
-            return Agenda(**{**found, "varied": tuple(found["varied"])}, members=members, terms=terms)
+            found |= {name: tuple(found[name]) for name in ("varied", "notes")}
+            return Agenda(**found, members=members, references=references, terms=terms)
         except (OSError, ValueError, TypeError, KeyError):
             return None
 
@@ -281,12 +242,18 @@ def _from_objects(stated: Mapping[str, Any], place: Place, compares: bool, name:
     if issues:
         raise RunFileError(issues)
     varied = tuple(dict.fromkeys(path_text(one.path) for variant in variants for one in variant.choices))
-    return Agenda(name, place.source, tuple(_unique(members)), varied, seed, seeded, _with_labels(terms, members))
+    terms = _with_labels(terms, members)
+    references = _unique([_identified(one) for one in reference_members(terms, members, place.source)])
+    return Agenda(
+        name, place.source, tuple(_unique(members)), varied, seed, seeded, terms, references=tuple(references)
+    )
 
 
 def _object_members(
     base: Node, variants: Sequence[Variant], seed: int, terms: Terms | None, issues: list[RunFileIssue]
 ) -> list[Planned]:
+    from infimum.inputs import as_rule
+
     members: list[Planned] = []
     refusals: dict[int, str | None] = {}
     for variant, name in zip(variants, member_names(variants), strict=True):
@@ -303,8 +270,8 @@ def _object_members(
         values = {place: _shown(value) for place, value in variant.values.items()}
         problem = variant.parts.get("problem") or short(_shown(arguments.get("problem")))
         solver = variant.parts.get("solver") or longer(_shown(arguments.get("solver", "default")))
-        identity = digest([name, values, variant.repetition, arguments["seed"]])[:12]
-        members.append(Planned(identity, name, problem, solver, values, variant.repetition, {}, arguments, refused))
+        member = Planned("", name, problem, solver, values, variant.repetition, {}, arguments, refused)
+        members.append(_identified(member))
     lost = [one for one in members if one.refused]
     if lost and (terms is None or len(lost) == len(members)):
         raise InputError("\n".join(dict.fromkeys(f"{one.name}: {one.refused}" for one in lost)))

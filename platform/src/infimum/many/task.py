@@ -19,11 +19,13 @@ from infimum.checkpoint import relaxed, write_whole
 from infimum.errors import InfimumError
 from infimum.many.outcomes import outcome
 from infimum.many.store import PARTIAL
+from infimum.status import Status
 
 OUTCOME = "member.json"
 """In a member's run folder: its outcome, written last. A folder that has it is complete."""
 log = logging.getLogger("infimum")
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
+_ATTEMPTS = 5
 _warm: set[str] = set()
 """Methods that this process has solved with before."""
 
@@ -122,10 +124,29 @@ def _taken_up(folder: Path) -> dict[str, Any] | None:
 
 def finish(beside: Path, folder: Path, found: Mapping[str, Any]) -> None:
     """Put a complete run folder into its place."""
+    if found["status"] == Status.interrupted and _is_done(folder):
+        # Of a worker that was killed, whose member another one has run again in the meantime.
+        return
     write_whole(beside / OUTCOME, json.dumps(found, default=str) + "\n")
-    if folder.exists():
-        shutil.rmtree(folder)
-    os.replace(beside, folder)
+    for attempt in range(_ATTEMPTS):
+        shutil.rmtree(folder, ignore_errors=True)
+        try:
+            os.replace(beside, folder)
+        except OSError as error:
+            # Another worker has put the same member there since.
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST) or attempt == _ATTEMPTS - 1:
+                raise
+        else:
+            return
+
+
+def _is_done(folder: Path) -> bool:
+    """Whether a folder holds a member that came to its end."""
+    try:
+        status = json.loads((folder / OUTCOME).read_text(encoding="utf-8"))["status"]
+    except (OSError, ValueError, KeyError):
+        return False
+    return bool(status != Status.interrupted)
 
 
 def _told(task: Task, folder: Path) -> dict[str, Any]:

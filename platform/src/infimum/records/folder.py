@@ -8,16 +8,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from infimum.checkpoint import json_text, load_tree, write_whole
 from infimum.errors import InputError
 from infimum.result import Result
-from infimum.run.saver import checkpoints, remove_checkpoint
-from infimum.runfile.model import RunFile
+from infimum.run.cadence import checkpoints, remove_checkpoint
 from infimum.runfile.reader import CoreLoader
+
+if TYPE_CHECKING:
+    from infimum.runfile.model import RunFile
 
 log = logging.getLogger("infimum")
 
@@ -118,6 +120,8 @@ class RunFolder:
 
     def run_file(self) -> RunFile:
         """The resolved run file, read and checked."""
+        from infimum.runfile.model import RunFile
+
         return RunFile.load(self.path / CONFIG)
 
     @property

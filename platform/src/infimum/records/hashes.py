@@ -6,7 +6,7 @@ import hashlib
 import importlib.util
 import sys
 from collections.abc import Collection, Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +59,14 @@ _seen: dict[str, tuple[set[str], dict[str, Path]]] = {}
 """Folder to the files of modules that were looked at, and to those among them that are below it and the user's."""
 
 
-def _own_modules(folder: str, loaded: set[str]) -> Iterable[Path]:
+@lru_cache(maxsize=1)
+def _module_files(modules: tuple[int, ...]) -> frozenset[str]:
+    """Files of the modules that are loaded; kept while those are the same."""
+    files = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
+    return frozenset(file for file in files if isinstance(file, str))
+
+
+def _own_modules(folder: str, loaded: frozenset[str]) -> Iterable[Path]:
     """Files of loaded modules that are the user's own, below a folder. A sweep asks for each of its runs."""
     looked_at, own = _seen.setdefault(folder, (set(), {}))
     above = Path(folder).resolve()
@@ -83,8 +90,7 @@ def local_files(config: Mapping[str, Any], folders: Collection[str]) -> dict[str
         A name without folders above its own, unique, to the file.
     """
     found: dict[str, Path] = {}
-    files = (getattr(module, "__file__", None) for module in list(sys.modules.values())) if folders else ()
-    loaded = {file for file in files if isinstance(file, str)}
+    loaded = _module_files(tuple(map(id, sys.modules.values()))) if folders else frozenset()
     for folder in folders:
         for path in _own_modules(folder, loaded):
             found.setdefault(path.relative_to(Path(folder).resolve()).as_posix(), path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,11 @@ from infimum import api
 from infimum.errors import InputError
 from infimum.records.differences import code_differences, surroundings_differences
 from infimum.records.folder import RunFolder
-from infimum.records.manifest import manifest
+from infimum.records.manifests import manifest
 from infimum.records.solving import at_work, solve_kept
 from infimum.result import Result
+from infimum.run.cadence import Cadence
 from infimum.run.run import Run
-from infimum.run.saver import Cadence
 from infimum.runfile.model import RunFile
 
 log = logging.getLogger("infimum")
@@ -74,6 +75,9 @@ def resume(
     kept = RunFolder.existing(folder)
     if kept.is_finished:
         log.info("%s: the run had come to its end", kept.path)
+        # It may have been killed between its result and the end of its checkpoints.
+        with suppress(InputError, OSError), kept.locked():
+            kept.clear_checkpoints()
         return kept.result()
     with at_work(kept):
         then = kept.manifest

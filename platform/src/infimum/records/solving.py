@@ -13,11 +13,12 @@ from infimum.checkpoint import write_whole
 from infimum.errors import InfimumError, InputError
 from infimum.records.folder import CONFIG, ENDED_BEFORE_TIME, LOG, MANIFEST, RunFolder
 from infimum.records.log import RunLog
-from infimum.records.manifest import manifest
+from infimum.records.manifests import manifest
 from infimum.records.stated import stated_config
 from infimum.result import Result
+from infimum.run.cadence import Cadence
 from infimum.run.run import Run
-from infimum.run.saver import Cadence, Saver
+from infimum.run.saver import Saver
 from infimum.runfile.dump import dump_yaml
 from infimum.runfile.model import RunFile
 

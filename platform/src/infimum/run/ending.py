@@ -39,11 +39,13 @@ def failed(run: Run, error: Exception, iteration: int) -> None:
         message = f"{error}, in iteration {iteration}" + ("" if culprit is None else f": {culprit}")
         monitor.stop = Stop(Status.nonfinite, message)
         return
-    if isinstance(error, InfimumError) or monitor.iteration < 0:
+    known = isinstance(error, InfimumError)
+    if monitor.iteration < (1 if known else 0):
         raise error
     run.error = error
-    log.error("the run failed in iteration %d", iteration, exc_info=error)
-    monitor.stop = Stop(Status.failed, f"{type(error).__name__} in iteration {iteration}: {error}")
+    log.error("the run failed in iteration %d", iteration, exc_info=None if known else error)
+    kind = "" if known else f"{type(error).__name__} "
+    monitor.stop = Stop(Status.failed, f"{kind}in iteration {iteration}: {error}")
 
 
 def keep_between_checks(run: Run, state: Any, iteration: int) -> None:

@@ -17,7 +17,7 @@ from infimum.exactness import Exactness
 from infimum.plan.bind import Bound, streams
 from infimum.plan.plan import Plan
 from infimum.problem import start_by
-from infimum.result import Result, make_result
+from infimum.result import Result
 from infimum.run.arguments import as_seed, require_same_kind, require_whole
 from infimum.run.average import TailAverage
 from infimum.run.defaults import complete, replacements
@@ -25,6 +25,7 @@ from infimum.run.ending import blame, close, failed, keep_between_checks
 from infimum.run.feed import Feed
 from infimum.run.keeper import DIVERGENCE, FEASIBILITY, Keeper
 from infimum.run.monitor import Monitor, Observer, check_metrics, columns, iteration_limit
+from infimum.run.outcome import make_result
 from infimum.run.sampler import Sampler, counted_cells
 from infimum.run.saver import Saver
 from infimum.run.signals import Interrupts

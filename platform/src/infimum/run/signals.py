@@ -5,10 +5,12 @@ from __future__ import annotations
 import signal
 import threading
 from types import FrameType, TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from infimum.run.monitor import Monitor
 from infimum.status import Status
+
+if TYPE_CHECKING:
+    from infimum.run.monitor import Monitor
 
 
 class Interrupts:
@@ -18,7 +20,7 @@ class Interrupts:
     inside another one (in an oracle, say) hands the request on, so that both end.
     """
 
-    def __init__(self, monitor: Monitor) -> None:
+    def __init__(self, monitor: Monitor | None = None) -> None:
         self.monitor = monitor
         self._old: dict[int, Any] = {}
 
@@ -37,6 +39,7 @@ class Interrupts:
         self._old.clear()
 
     def _ask(self, number: int, frame: FrameType | None) -> None:
+        assert self.monitor is not None
         if self.monitor.request is not None and number == signal.SIGINT:
             raise KeyboardInterrupt
         self.monitor.request = Status.interrupted

@@ -13,13 +13,14 @@ from infimum.plugins.options import Issue
 from infimum.plugins.python_target import PREFIX
 from infimum.plugins.records import article, words
 from infimum.plugins.registry import Registry, get_registry
-from infimum.run.saver import Cadence
+from infimum.run.cadence import Cadence
+from infimum.runfile.anchors import anchored, anchored_plain
 from infimum.runfile.keys import TOP_KEYS
 from infimum.runfile.reader import kind_of
 from infimum.runfile.scalars import mistakes
-from infimum.runfile.start import anchored, check_start
+from infimum.runfile.start import check_start
 from infimum.runfile.stopping import read_stopping
-from infimum.runfile.tree import Node, Path, Place, RunFileIssue
+from infimum.runfile.tree import Node, Path, RunFileIssue
 
 _AT_KEY = (" has no option ", "unknown key ")
 """Messages about a key rather than about its value."""
@@ -249,29 +250,7 @@ def _narrowed(issue: Issue, node: Node, path: Path) -> Path:
     return issue.path
 
 
-def anchored_plain(node: Node, key: str = "", paths: tuple[str, ...] = ("file",)) -> Any:
-    """Plain data in which the relative path of every `file:` (of every key in `paths`) is made absolute."""
-    if isinstance(node.value, dict):
-        return {name: anchored_plain(child, name, paths) for name, child in node.value.items()}
-    if isinstance(node.value, list):
-        return [anchored_plain(child, "", paths) for child in node.value]
-    if key in paths and isinstance(node.value, str) and node.base:
-        return anchored(node.value, node.base)
-    return node.value
-
-
 def _reference(node: Node) -> Node | None:
     """The first `python:` reference in a value."""
     found = (leaf for _, leaf in node.leaves() if isinstance(leaf.value, str) and leaf.value.startswith(PREFIX))
     return next(found, None)
-
-
-def in_order(issues: list[RunFileIssue], main: str) -> list[RunFileIssue]:
-    """The run file's own mistakes first, by line; then those of files that it extends and of the command line."""
-
-    def rank(issue: RunFileIssue) -> tuple[int, str, int, int]:
-        place: Place = issue.place
-        group = 2 if not place.line and place.source.startswith("<") else 0 if place.source == main else 1
-        return group, place.source, place.line, place.column
-
-    return sorted(issues, key=rank)

@@ -20,6 +20,8 @@ PROBLEM_KEYS = ("problem", "constraints", "x0", "value_every")
 """What an entry of `problems` may state, where it is more than a problem."""
 SOLVER_KEYS = ("solver", "oracles", "check_every")
 """What an entry of `solvers` may state, where it is more than a solver."""
+REFERENCE_KEYS = ("solver", "oracles", "stopping")
+"""What an entry of `references` may state, where it is more than a number or a solver."""
 TARGETS = (1e-1, 1e-3, 1e-5)
 MEASURES = ("decrease", "gap", "value")
 
@@ -37,14 +39,17 @@ class Terms:
         From loose to strict.
     measure : {"decrease", "gap", "value"}
     references : dict
-        Problem label to its known best value.
+        Problem label to its known best value, or to the solver that is to find it (a mapping with the key `solver`).
+    origins : dict
+        Problem label to where its reference is from, if not from the user.
     """
 
     budget: str
     amount: float
     targets: tuple[float, ...] = TARGETS
     measure: str = "decrease"
-    references: dict[str, float] = field(default_factory=dict)
+    references: dict[str, Any] = field(default_factory=dict)
+    origins: dict[str, str] = field(default_factory=dict)
 
     def rule(self) -> StoppingRule:
         """The limit that every run has."""
@@ -200,15 +205,34 @@ def as_targets(given: Any) -> tuple[str, tuple[float, ...]]:
     return measure, tuple(unique) if measure == "value" else tuple(sorted(unique, reverse=True))
 
 
-def _references(node: Node | None, fail: Fail) -> dict[str, float]:
-    """Problem label to value; one number counts for all problems, under the empty label."""
+def _references(node: Node | None, fail: Fail) -> dict[str, Any]:
+    """Problem label to a value or a solver; what counts for all problems stands under the empty label."""
     if node is None:
         return {}
-    value = node.plain
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return {"": float(value)}
-    if isinstance(value, dict) and all(isinstance(one, int | float) for one in value.values()):
-        return {name: float(one) for name, one in value.items()}
+    one = _reference(node.value if not isinstance(node.value, dict | list) else node.plain)
+    if one is not None:
+        return {"": one}
     path: Path = ("compare", "references")
-    fail(node, path, f"references: expected a number, or {{problem: number}}, got {kind_of(value)}")
-    return {}
+    wanted = "expected a number, a solver such as {use: name}, or {problem: number or solver}"
+    if not isinstance(node.value, dict) or not node.value:
+        fail(node, path, f"references: {wanted}, got {kind_of(node.plain)}")
+        return {}
+    found = {}
+    for name, child in node.value.items():
+        found[name] = _reference(child.plain)
+        if found[name] is None:
+            fail(child, (*path, name), f"references: {wanted}, got {kind_of(child.plain)}")
+    return found
+
+
+def _reference(value: Any) -> Any:
+    """A number, or a solver with what may stand beside it; None for anything else."""
+    if isinstance(value, bool) or value is None or isinstance(value, list):
+        return None
+    if isinstance(value, int | float):
+        return float(value) if math.isfinite(value) else None
+    if not isinstance(value, Mapping):
+        return {"solver": value}
+    if "use" in value:
+        return {"solver": dict(value)}
+    return dict(value) if "solver" in value and set(value) <= set(REFERENCE_KEYS) else None

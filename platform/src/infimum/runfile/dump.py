@@ -11,7 +11,6 @@ import yaml
 
 from infimum.runfile.reader import CoreLoader
 
-
 _Base: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 """The one in C, where PyYAML was built with it: a sweep writes a file for each of its runs."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from infimum.run.saver import DURATION
+from infimum.run.cadence import DURATION
 
 _POSITIVE: dict[str, Any] = {"type": "integer", "minimum": 1}
 

@@ -6,20 +6,22 @@ import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from infimum.errors import InfimumError
 from infimum.plugins.registry import Registry, get_registry
 from infimum.run.arguments import as_seed
-from infimum.runfile.assemble import Assembler, in_order
+from infimum.runfile.anchors import in_order
 from infimum.runfile.budget import Terms, read_compare
 from infimum.runfile.command_line import set_budget, vary_from_text
 from infimum.runfile.keys import MANY_KEYS
 from infimum.runfile.loader import load_tree
-from infimum.runfile.model import RunFile
 from infimum.runfile.reader import kind_of
 from infimum.runfile.tree import Node, Path, Place, RunFileError, RunFileIssue, path_text, plain_tree
 from infimum.runfile.vary import Variant, copied, read_sweep, repeated, short
+
+if TYPE_CHECKING:
+    from infimum.runfile.model import RunFile
 
 CHECK_SECONDS = 20.0
 """Seconds after which, of members that differ in numbers only, one is put together before the runs and the others
@@ -193,6 +195,9 @@ class ManyReader:
         return members
 
     def _run_file(self, base: Node, variant: Variant, memo: dict[Any, Any]) -> RunFile | None:
+        from infimum.runfile.assemble import Assembler
+        from infimum.runfile.model import RunFile
+
         issues: list[RunFileIssue] = []
         tree = variant.apply(base, issues)
         tree.value = {name: node for name, node in tree.value.items() if node.value is not None}

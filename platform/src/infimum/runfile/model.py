@@ -14,11 +14,12 @@ from infimum.plugins.options import describe_options
 from infimum.plugins.python_target import PREFIX, import_python
 from infimum.plugins.registry import Registry, get_registry
 from infimum.run.arguments import as_seed
-from infimum.runfile.assemble import Assembled, Assembler, anchored_plain, in_order
+from infimum.runfile.anchors import PATHS, anchored_plain, in_order
+from infimum.runfile.assemble import Assembled, Assembler
 from infimum.runfile.dump import dump_yaml, is_plain, plain
 from infimum.runfile.keys import MANY_KEYS, TOP_KEYS
 from infimum.runfile.loader import load_tree
-from infimum.runfile.start import PATHS, make_start
+from infimum.runfile.start import make_start
 from infimum.runfile.tree import Node, Path, Place, RunFileError, RunFileIssue, path_text, plain_tree
 
 _RUN_KEYS: dict[Path, str] = {

@@ -163,7 +163,7 @@ def _compare() -> dict[str, Any]:
             "problems": entries,
             "budget": budget,
             "targets": {"anyOf": [{"type": "number"}, numbers, measured]},
-            "references": {"type": ["number", "object"]},
+            "references": {"type": ["number", "string", "object"]},
         },
         "additionalProperties": False,
     }

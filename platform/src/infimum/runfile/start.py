@@ -13,12 +13,11 @@ from infimum.errors import InputError, did_you_mean
 from infimum.plugins.python_target import PREFIX
 from infimum.problem import START_WORDS
 from infimum.result import Result
+from infimum.runfile.anchors import anchored
 from infimum.runfile.reader import kind_of
 from infimum.runfile.tree import Node, Path
 
 FORMS = "expected zeros, random, a list of numbers, {file: x.npz, key: x}, {run: FOLDER} or python:module:attribute"
-PATHS = ("file", "run")
-"""Keys of `x0` that hold a path."""
 _SUFFIXES = (".npz", ".npy")
 Fail = Callable[[Path, str], None]
 
@@ -78,11 +77,6 @@ def _check_run(node: Node, fail: Fail) -> None:
         fail(("run",), f"x0: expected the folder of a saved result, got {kind_of(run.value)}")
     elif not os.path.isfile(os.path.join(anchored(run.value, run.base), "result.json")):
         fail(("run",), f"x0: there is no result.json in {anchored(run.value, run.base)}")
-
-
-def anchored(path: str, base: str) -> str:
-    """A path relative to the folder of the file that names it, made absolute."""
-    return os.path.normpath(os.path.join(base, os.path.expanduser(path)))
 
 
 def make_start(spec: Any, problem: Any, load_python: Callable[[str], Any]) -> Any:

@@ -15,7 +15,7 @@ from scipy.special import log_ndtr
 
 from infimum.errors import InputError
 from infimum_costbo.lognormal import log_gain, log_index, partials
-from infimum_costbo.normal import Array, inverse_log_h, log_h, slope
+from infimum_costbo.normal import LOG_SQRT_2PI, Array, density_over_h, inverse_log_h, log_h, slope
 
 Warp = Literal["log"] | None
 
@@ -136,9 +136,8 @@ def log_ei_gradient(
         return log_best + gain, by_mean, by_sd
     z = (best - mean) / sd
     value = log_h(z)
-    rate = slope(z, value)
     # h - z h' = phi, hence the derivative by sd without cancellation.
-    return np.log(sd) + value, -rate / sd, np.exp(-0.5 * z * z - 0.5 * np.log(2.0 * np.pi) - value) / sd
+    return np.log(sd) + value, -slope(z, value) / sd, density_over_h(z, value) / sd
 
 
 def pbgi_gradient(
@@ -173,7 +172,7 @@ def pbgi_gradient(
     u = inverse_log_h(np.log(price / sd))
     value = log_h(u)
     # u - 1/L = -phi/Phi, without cancellation.
-    by_sd = -np.exp(-0.5 * u * u - 0.5 * np.log(2.0 * np.pi) - log_ndtr(u))
+    by_sd = -np.exp(-0.5 * u * u - LOG_SQRT_2PI - log_ndtr(u))
     return mean + sd * u, np.ones_like(u), by_sd, sd / slope(u, value)
 
 

@@ -15,7 +15,11 @@ LOG_SQRT_2PI: Final = 0.5 * math.log(2.0 * math.pi)
 _SQRT_HALF_PI: Final = math.sqrt(0.5 * math.pi)
 _SQRT_HALF: Final = math.sqrt(0.5)
 _SERIES: Final = (1.0, -3.0, 15.0, -105.0, 945.0)
-"""h(z) sqrt(2 pi) exp(z^2/2) z^2 in powers of z^-2, for z to minus infinity."""
+"""h(z) z^2 / phi(z) in powers of z^-2, for z to minus infinity."""
+_PHI_SERIES: Final = (1.0, -1.0, 3.0, -15.0, 105.0, -945.0)
+"""Phi(z) |z| / phi(z), likewise."""
+_FAR: Final = -30.0
+"""Below it the series are accurate to 2e-11, and log h, which is large there, to 4e-14 (relative)."""
 
 
 def mills(x: Array) -> Array:
@@ -43,7 +47,7 @@ def log_h(z: ArrayLike) -> Array:
     """
     z = np.asarray(z, dtype=np.float64)
     out = np.empty_like(z)
-    high, low = z > -1.0, z <= -30.0
+    high, low = z > -1.0, z <= _FAR
     middle = ~(high | low)
     if high.any():
         out[high] = _direct(z[high])
@@ -64,21 +68,38 @@ def _by_mills(z: Array) -> Array:
 
 
 def _asymptotic(z: Array) -> Array:
+    return np.asarray(-0.5 * z * z - LOG_SQRT_2PI - 2.0 * np.log(-z) + np.log(_sum(_SERIES, z)))
+
+
+def _sum(series: tuple[float, ...], z: Array) -> Array:
     inverse = 1.0 / (z * z)
-    series = np.full_like(z, _SERIES[-1])
-    for coefficient in reversed(_SERIES[:-1]):
-        series = coefficient + inverse * series
-    return np.asarray(-0.5 * z * z - LOG_SQRT_2PI - 2.0 * np.log(-z) + np.log(series))
+    out = np.full_like(z, series[-1])
+    for coefficient in reversed(series[:-1]):
+        out = coefficient + inverse * out
+    return out
 
 
 def slope(z: Array, log_h_of_z: Array) -> Array:
     """d log h / dz = Phi(z) / h(z), without dividing two numbers that underflow."""
     out = np.empty_like(z)
-    high = z > -1.0
+    high, low = z > -1.0, z <= _FAR
+    middle = ~(high | low)
     out[high] = ndtr(z[high]) * np.exp(-log_h_of_z[high])
-    below = z[~high]
     # log Phi - log phi is the logarithm of Mills' ratio, so the common factor phi drops out.
-    out[~high] = mills(-below) * np.exp(-0.5 * below * below - LOG_SQRT_2PI - log_h_of_z[~high])
+    at = z[middle]
+    out[middle] = mills(-at) * np.exp(-0.5 * at * at - LOG_SQRT_2PI - log_h_of_z[middle])
+    # Far out the exponents are so large that their difference has no digits left, but the ratio is plain.
+    out[low] = -z[low] * _sum(_PHI_SERIES, z[low]) / _sum(_SERIES, z[low])
+    return out
+
+
+def density_over_h(z: Array, log_h_of_z: Array) -> Array:
+    """phi(z) / h(z), likewise."""
+    out = np.empty_like(z)
+    low = z <= _FAR
+    at = z[~low]
+    out[~low] = np.exp(-0.5 * at * at - LOG_SQRT_2PI - log_h_of_z[~low])
+    out[low] = z[low] ** 2 / _sum(_SERIES, z[low])
     return out
 
 

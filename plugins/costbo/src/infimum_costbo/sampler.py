@@ -138,7 +138,7 @@ class CostAwareGPSampler(BaseSampler):
         """A parameter that not every trial has, and all of them in the trials at random."""
         memory = self._studies.get(study)
         if memory is not None and memory.model is not None and not param_distribution.single():
-            self._say_once(param_name)
+            self._say_once(param_name, modeled=param_name in memory.model.space.names)
         return self._independent.sample_independent(study, trial, param_name, param_distribution)
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
@@ -192,13 +192,19 @@ class CostAwareGPSampler(BaseSampler):
                 points.append(point)
         return model.space.snap(model.space.encode(points))
 
-    def _say_once(self, name: str) -> None:
-        if name not in self._warned:
-            self._warned.add(name)
-            logging.getLogger("infimum").warning(
-                f"CostAwareGPSampler: not every trial has parameter {name!r}, or its range changed, so it is drawn by "
-                f"{type(self._independent).__name__} and not modeled"
-            )
+    def _say_once(self, name: str, *, modeled: bool) -> None:
+        # A modeled parameter gets here when sample_relative found no point that is left.
+        who = "" if modeled else name
+        if who in self._warned:
+            return
+        self._warned.add(who)
+        drawn = f"drawn by {type(self._independent).__name__}"
+        logging.getLogger("infimum").warning(
+            f"CostAwareGPSampler: every point of the space is evaluated or running, so further trials are {drawn}"
+            if modeled
+            else f"CostAwareGPSampler: not every trial has parameter {name!r}, or its range changed, so it is {drawn} "
+            "and not modeled"
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         kept = dict(self.__dict__)

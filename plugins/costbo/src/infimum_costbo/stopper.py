@@ -42,7 +42,7 @@ class CostAwareStopper:
         Average the gain per cost over the last trials; for many continuous parameters, where the search for the best
         point is imperfect, 20 is usual.
     calibrate : bool, default False
-        Multiply the predicted gain by r_t, the share of earlier predictions that came true (`calibration`): stops
+        Multiply the predicted gain by r_t, the share of earlier predictions that came true (`ei_calibration`): stops
         earlier where the model promises too much.
     seed : int, default 0
         Of the search for the best point.
@@ -56,8 +56,9 @@ class CostAwareStopper:
     Notes
     -----
     It can be used as a callback, and by `should_stop(study)` where the loop is one's own (`study.stop()` raises
-    there). Under `n_jobs > 1` trials that are running do not count: they are paid for when they end. One object serves
-    several studies.
+    there). Optuna calls it after a trial, so a study that is taken up again makes one before it can stop; ask
+    `should_stop(study)` first. Under `n_jobs > 1` trials that are running do not count: they are paid for when they
+    end. One object serves several studies.
 
     References
     ----------

@@ -133,13 +133,13 @@ class CusumDetector:
         self.count = 0
         self.reference_ = self._first
         self.learning: list[float] = []
+        self._before = 0.0
         self._restart()
         self.drift_detected = False
         return self
 
     def _restart(self) -> None:
         self._w = [0.0 for _ in self._signs]
-        self._before = 0.0
         self._zero: list[int | None] = [None for _ in self._signs]
         self._hulls = [Onset() for _ in self._signs] if self.onset == "glr" else []
         self.alarm: int | None = None

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from infimum.errors import InputError
 from infimum_cpd.language import LanguageModel, TokenStats
-from infimum_cpd.options import among, chosen_threshold, positive
+from infimum_cpd.options import ONSETS, among, chosen_threshold, positive
 from infimum_cpd.reference import Reference
 from infimum_cpd.statistic import Floats, cusum, glr_onset, last_zero_onset
 
@@ -118,10 +118,13 @@ class EntropyDetector:
         scale_floor: float = 1e-6,
     ) -> None:
         if not callable(getattr(model, "token_stats", None)):
-            raise InputError(f"EntropyDetector: {type(model).__name__} has no token_stats(text); see LanguageModel")
+            raise InputError(
+                f"EntropyDetector: model is {model!r:.60}, which has no token_stats(text); expected a language model "
+                "such as CharNGram(text), SmolLM2() or HuggingFaceLM(model, tokenizer)"
+            )
         among("signal", signal, SIGNALS, "EntropyDetector")
         among("score", score, SCORES, "EntropyDetector")
-        among("onset", onset, ("glr", "last_zero"), "EntropyDetector")
+        among("onset", onset, ONSETS, "EntropyDetector")
         positive("h", h, "EntropyDetector")
         positive("zmax", zmax, "EntropyDetector")
         chosen_threshold(None, k, None, None, None, 1)
@@ -132,7 +135,10 @@ class EntropyDetector:
         self.prefix = before.replace("{system}", system_prompt)
         self.signal, self.k, self.threshold, self.kind = signal, float(k), 10.0 if h is None else float(h), score
         self.onset, self.zmax, self.robust, self.scale_floor = onset, zmax, robust, scale_floor
-        self._reference(self.model.token_stats(self.prefix))
+        try:
+            self._reference(self.model.token_stats(self.prefix))
+        except InputError as error:
+            raise InputError(f"EntropyDetector: the tokens of the system prompt: {error}") from None
 
     def _reference(self, stats: TokenStats) -> Reference:
         return Reference.of(getattr(stats, self.signal), self.robust, self.scale_floor)
@@ -226,6 +232,8 @@ class EntropyDetector:
         known = {"signal": "signal", "k": "k", "h": "threshold", "score": "kind", "onset": "onset", "zmax": "zmax"}
         if unknown := set(options) - set(known):
             raise InputError(f"variant: no option {sorted(unknown)}; there are {', '.join(known)}")
+        for name, choices in (("signal", SIGNALS), ("score", SCORES), ("onset", ONSETS)):
+            among(name, options.get(name, choices[0]), choices, "variant")
         other = copy.copy(self)
         for name, value in options.items():
             setattr(other, known[name], value)

@@ -25,12 +25,14 @@ class HuggingFaceLM:
     Raises
     ------
     InputError
-        For a tokenizer without offsets.
+        For a tokenizer without offsets, or a model in training mode (dropout makes its numbers random).
     """
 
     def __init__(self, model: Any, tokenizer: Any, limit: int | None = None) -> None:
         if not getattr(tokenizer, "is_fast", False):
             raise InputError(f"HuggingFaceLM: {type(tokenizer).__name__} gives no offsets; expected a fast tokenizer")
+        if getattr(model, "training", False):
+            raise InputError(f"HuggingFaceLM: {type(model).__name__} is in training mode; call model.eval() first")
         self.model, self.tokenizer = model, tokenizer
         self.limit = limit or getattr(getattr(model, "config", None), "max_position_embeddings", None)
 

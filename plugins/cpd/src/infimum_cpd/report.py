@@ -25,7 +25,8 @@ def _section(tree: Mapping[str, Any]) -> Section:
         curves = [Curve(labels, w, "W"), Curve([labels[0], labels[-1]], [h, h], "threshold")]
         figures.append(Figure("CUSUM statistic", curves, "iteration", "standard deviations"))
         figures.append(Figure(f"what was watched: {tree['metric']}", [Curve(labels, level)], "iteration"))
-    numbers = f"{tree['samples']} samples; threshold {tree['threshold']:.4g}, k {tree['k']:.3g}"
+    left_out = f" ({tree['refused']} more were NaN, inf or without a logarithm)" if tree.get("refused") else ""
+    numbers = f"{tree['samples']} samples{left_out}; threshold {tree['threshold']:.4g}, k {tree['k']:.3g}"
     text = f"Reference: {tree['reference']}. {numbers}."
     return Section(f"Change points of {tree['metric']}", text, figures, [_alarms(tree), _run_lengths(tree)])
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, NoReturn
 
 from annotated_types import Ge, Gt, Lt
 
@@ -54,7 +54,8 @@ class Cusum(StoppingRule):
     transform : {"level", "log", "change", "log_change"}, default "level"
         What is watched: the metric, its logarithm (metric > 0; a loss of batches is skewed, and its logarithm less so),
         or the change of either since the check before. The mean of a change shifts when progress ends:
-        `direction="up"` with "log_change" ends a run whose loss no longer falls as fast as the reference says.
+        `direction="up"` with "log_change" ends a run whose loss no longer falls as fast as the reference says. A metric
+        that is negative from the start has no logarithm and is refused; later `on_nan` says what happens.
     skip : int, default 0
         Samples at the start that are left out: the transient.
     robust : bool, default True
@@ -152,22 +153,23 @@ class CusumTracker:
 
     def __init__(self, rule: Cusum) -> None:
         self.rule, self.detector = rule, rule.detector()
-        self.seen, self.rest = 0, 0
+        self.seen, self.rest, self.refused = 0, 0, 0
         self.last: float | None = None
         self.alarms: list[list[int]] = []
         self.record = Record()
 
     def update(self, progress: Progress) -> Reason | Unknown | None:
-        value = progress.metrics.get(self.rule.metric)
-        if value is None:
+        given = progress.metrics.get(self.rule.metric)
+        if given is None:
             return UNKNOWN
-        if not isinstance(value, Real):
-            value = self._number(value)
-        sample = self._transformed(float(value))
+        value = float(given) if isinstance(given, Real) else self._number(given)
+        if value < 0.0 and not self.seen and self.rule.transform in ("log", "log_change"):
+            self._no_logarithm(value, progress.iteration)
+        sample = self._transformed(value)
         if sample is None:
             return UNKNOWN
         if not math.isfinite(sample):
-            return self._refused(float(value), progress.iteration)
+            return self._refused(value, progress.iteration)
         if self.seen < self.rule.skip or self.rest:
             self.seen, self.rest = self.seen + 1, max(0, self.rest - 1)
             return UNKNOWN
@@ -180,11 +182,19 @@ class CusumTracker:
 
     def _number(self, value: Any) -> float:
         try:
-            return float(value)
+            return float(value.detach() if hasattr(value, "detach") else value)
         except (TypeError, ValueError):
             raise InputError(
                 f"{self.rule.word}: metric '{self.rule.metric}' is a {type(value).__name__}; expected a number"
             ) from None
+
+    def _no_logarithm(self, value: float, iteration: int) -> NoReturn:
+        """Nothing would ever be seen, and nobody told."""
+        rule = self.rule
+        raise InputError(
+            f"{rule.word}: transform='{rule.transform}', but metric '{rule.metric}' is {value:.6g} at iteration "
+            f"{iteration}, which has no logarithm; take 'level' or 'change', or a metric that is positive"
+        )
 
     def _transformed(self, value: float) -> float | None:
         transform = self.rule.transform
@@ -196,6 +206,7 @@ class CusumTracker:
         return None if last is None and math.isfinite(value) else value - (0.0 if last is None else last)
 
     def _refused(self, value: float, iteration: int) -> Reason | Unknown:
+        self.refused += 1
         kind = f"{value}" if not math.isfinite(value) else f"{value:.3g}, which has no logarithm,"
         message = f"metric '{self.rule.metric}' was {kind} at iteration {iteration}"
         if self.rule.on_nan == "raise":
@@ -233,6 +244,7 @@ class CusumTracker:
             "rows": [list(one) for one in self.record.rows],
             "alarms": [list(one) for one in self.alarms],
             "samples": self.seen,
+            "refused": self.refused,
             "reference": "not learned yet" if reference is None else reference.describe(),
         }
 
@@ -241,6 +253,7 @@ class CusumTracker:
             "detector": self.detector.state_dict(),
             "seen": self.seen,
             "rest": self.rest,
+            "refused": self.refused,
             "last": self.last,
             "alarms": [list(one) for one in self.alarms],
             "record": self.record.state_dict(),
@@ -249,5 +262,6 @@ class CusumTracker:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.detector.load_state_dict(state["detector"])
         self.seen, self.rest, self.last = state["seen"], state["rest"], state["last"]
+        self.refused = int(state.get("refused", 0))
         self.alarms = [list(one) for one in state["alarms"]]
         self.record.load_state_dict(state["record"])

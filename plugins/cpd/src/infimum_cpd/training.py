@@ -110,6 +110,8 @@ class CusumCallback:
         if self._rest:
             self._rest -= 1
             return Decision(False, False, self.detector.statistic, None, "")
+        if hasattr(value, "detach"):
+            value = value.detach()  # a loss that requires a gradient warns when it is made a float
         detector = self.detector.update(float(value), step)
         if not detector.drift_detected:
             return Decision(False, False, detector.statistic, None, "")

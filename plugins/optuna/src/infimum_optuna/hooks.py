@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from infimum.plugins import hook
@@ -49,12 +49,15 @@ def infimum_components(register: Callable[..., None]) -> None:
 
 
 @hook
-def infimum_report_source(source: str) -> list[tuple[str, Any]] | None:
+def infimum_report_source(source: str) -> Iterable[tuple[str, Any]] | None:
     """Results of the studies in a storage: `sqlite:///file.db`, `postgresql://…`, or the path of a journal."""
     from infimum_optuna.storage import is_storage
 
-    if not is_storage(source):
-        return None
+    return _results(source) if is_storage(source) else None
+
+
+def _results(source: str) -> Iterable[tuple[str, Any]]:
+    # Lazily: what a hook itself raises is only logged, and the user should be told that there is no such study.
     from infimum_optuna.report import results_of
 
-    return results_of(source)
+    yield from results_of(source)

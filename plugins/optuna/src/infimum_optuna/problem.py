@@ -25,7 +25,8 @@ EVALUATE = "evaluate_params"
 """The capability of a black box. An evaluation counts as `evaluate` and as `value`."""
 
 CAPABILITIES.setdefault(
-    EVALUATE, Capability("evaluate_params(trial or params) -> Outcome: value, cost and more", ("evaluate", "value"))
+    EVALUATE,
+    Capability("evaluate_params(trial or params, asked=None) -> Outcome: value, cost and more", ("evaluate", "value")),
 )
 
 
@@ -162,8 +163,10 @@ class Objective:
     def __repr__(self) -> str:
         return f"{_name_of(self.evaluate) or 'objective'}({', '.join(self.takes)})"
 
-    def evaluate_params(self, trial: Trial | Mapping[str, Any]) -> Outcome:
+    def evaluate_params(self, trial: Trial | Mapping[str, Any], asked: Mapping[str, Any] | None = None) -> Outcome:
         """Evaluate at the parameters of a trial, which must have been asked for where there is a space, or at a dict.
+
+        `asked` are the trial's parameters where the caller has them, since Optuna copies them deeply at every look.
 
         Raises
         ------
@@ -175,7 +178,7 @@ class Objective:
 
             params, trial = dict(trial), FixedTrial(dict(trial))  # type: ignore[assignment]
         else:
-            params = dict(trial.params)
+            params = dict(trial.params if asked is None else asked)
         given = [params if one == "params" else trial for one in self.takes]
         began = time.perf_counter()
         out = self.evaluate(*given)

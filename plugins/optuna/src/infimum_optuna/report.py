@@ -99,9 +99,7 @@ def result_of(study: Study, *, cost: Cost = DEFAULT_COST, where: str = "memory")
     trace = _trace(finished, history.maximize, cost)
     states = Counter(one.state.name for one in history.trials)
     last, best = (finished[-1] if finished else None), history.best
-    counts = ", ".join(f"{n} {state.lower()}" for state, n in sorted(states.items())) or "no trial"
     number = last.value if last is not None and last.state.name == "COMPLETE" else None
-    title = f"Optuna study '{study.study_name}' in {where}"
     return Result(
         x=None if last is None else dict(last.params),
         best_x=None if best is None else dict(best.params),
@@ -109,7 +107,7 @@ def result_of(study: Study, *, cost: Cost = DEFAULT_COST, where: str = "memory")
         best_value=None if best is None else best.value,
         violation=None,
         status=Status.interrupted,
-        message=f"a study with {counts}; it can be gone on with",
+        message=f"a study with {_said(states)}; it can be gone on with",
         fired=(),
         iterations=len(finished),
         elapsed=float(trace["time"][-1]) if finished else 0.0,
@@ -119,7 +117,7 @@ def result_of(study: Study, *, cost: Cost = DEFAULT_COST, where: str = "memory")
         exactness="exact",
         trace=trace,
         metrics={"total_cost": history.total_cost} | ({} if number is None else {"value": number}),
-        plan=f"plan: {title}\n  direction {history.direction}\n  sampler {type(study.sampler).__name__}",
+        plan=_plan(study, where),
         details={"study": study.study_name, "storage": where, "direction": history.direction},
         seed=0,
         versions=versions(__name__, "optuna"),
@@ -134,6 +132,17 @@ def result_of(study: Study, *, cost: Cost = DEFAULT_COST, where: str = "memory")
             }
         },
     )
+
+
+def _plan(study: Study, where: str) -> str:
+    sampler = type(study.sampler).__name__
+    return f"""plan: Optuna study '{study.study_name}' in {where}
+  direction {study.direction.name.lower()}
+  sampler {sampler}"""
+
+
+def _said(states: Counter[str]) -> str:
+    return ", ".join(f"{n} {state.lower()}" for state, n in sorted(states.items())) or "no trial"
 
 
 def _trace(finished: Sequence[FrozenTrial], maximize: bool, cost: Cost) -> Trace:

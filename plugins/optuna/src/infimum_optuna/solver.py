@@ -178,9 +178,9 @@ class Sampling(Solver):
         trial = session.study.ask()
         began = time.perf_counter()
         try:
-            _ask(objective.space, trial)
+            params = _ask(objective.space, trial)
             began = time.perf_counter()
-            outcome: Outcome = objective.evaluate_params(trial)
+            outcome: Outcome = objective.evaluate_params(trial, params)
         except TrialPruned:
             cost = self._told(objective, session, trial, TrialState.PRUNED, time.perf_counter() - began)
         except BaseException as error:
@@ -189,11 +189,11 @@ class Sampling(Solver):
                 session.total_cost += cost if cost == cost else 0.0
                 raise
         else:
-            return self._tell(session, trial, outcome)
+            return self._tell(session, trial, trial.params if params is None else params, outcome)
         session.saw(trial.params, None, cost)
         return session
 
-    def _tell(self, session: Session, trial: Trial, outcome: Outcome) -> Session:
+    def _tell(self, session: Session, trial: Trial, params: Mapping[str, Any], outcome: Outcome) -> Session:
         from optuna.trial import TrialState
 
         cost = _paid(trial, outcome.cost)
@@ -201,14 +201,14 @@ class Sampling(Solver):
             trial.set_user_attr(name, _plain(value))
         if finite_or_worst(outcome.value, session.maximize):
             session.study.tell(trial, outcome.value)
-            session.saw(trial.params, outcome.value, cost)
+            session.saw(params, outcome.value, cost)
             return session
         session.study.tell(trial, state=TrialState.FAIL)
         if self.on_failure == "stop":
             session.total_cost += cost if cost == cost else 0.0
             kind = "NaN" if outcome.value != outcome.value else f"{outcome.value}"
             raise NonFiniteError(f"term 'objective' (trial {trial.number})", "value", kind)
-        session.saw(trial.params, None, cost)
+        session.saw(params, None, cost)
         return session
 
     def _told(self, objective: Any, session: Session, trial: Trial, state: Any, seconds: float) -> float:
@@ -227,12 +227,12 @@ def _paid(trial: Trial, cost: float) -> float:
     return math.nan if own is None else checked_cost(own, f"trial {trial.number}", f"its user attribute '{COST}'")
 
 
-def _ask(space: Space | None, trial: Trial) -> None:
+def _ask(space: Space | None, trial: Trial) -> dict[str, Any] | None:
     """Ask for the parameters of a space; what a sampler cannot give is the user's input, not the function's fault."""
     if space is None:
-        return
+        return None
     try:
-        space.suggest(trial)
+        return space.suggest(trial)
     except ValueError as error:
         raise InputError(f"trial {trial.number}: {error}") from error
 

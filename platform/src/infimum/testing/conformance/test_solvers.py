@@ -16,7 +16,8 @@ from infimum.plugins.records import Component
 from infimum.plugins.registry import get_registry
 from infimum.result import Result
 from infimum.run.run import Run
-from infimum.run.saver import Cadence, Saver, checkpoints
+from infimum.run.cadence import Cadence, checkpoints
+from infimum.run.saver import Saver
 from infimum.testing.cases import STEPS, SolverCase, is_composite, solver_cases
 from infimum.testing.compare import difference, result_difference
 from infimum.testing.conformance.selection import cases, components, parametrize, sound, supports
