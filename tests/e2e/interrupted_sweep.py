@@ -44,7 +44,9 @@ SIGNALS = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
 
 
 def command(folder: Path, name: str, jobs: int) -> list[str]:
-    code = "import sys; from infimum.cli import main; sys.argv[0] = 'infimum'; main()"
+    # A shell starts what goes on in the background with SIGINT ignored, and what is ignored stays ignored.
+    code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    code += "import sys; from infimum.cli import main; sys.argv[0] = 'infimum'; main()"
     options = ["sweep.yaml", "--output", str(folder / name), "--jobs", str(jobs), "--quiet", "--resume", "--fresh"]
     return [sys.executable, "-c", code, "sweep", *options]
 

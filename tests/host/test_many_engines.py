@@ -179,7 +179,10 @@ def finished(folder) -> dict[str, str]:
 
 
 SLOW = """
+import signal
 import infimum
+# A shell starts what goes on in the background with SIGINT ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 runs = infimum.sweep("slow.yaml", overrides=["problem.nap=0.01"], jobs={jobs}, folder="out", resume=True, cache=False)
 print(runs.complete)
 """

@@ -14,6 +14,7 @@ from infimum.errors import InfimumError
 from infimum.status import Status
 from infimum.stopping import Progress
 from infimum_costbo import rivals
+from infimum_costbo.hooks import infimum_report_sections
 from infimum_costbo.report import sections
 from infimum_costbo.rules import Convergence, Gss, Stop, UcbLcb
 from infimum_optuna import BlackBox, History, stop_when
@@ -203,3 +204,16 @@ def test_the_solver_refuses_wrong_options() -> None:
     for options, word in (({"lam": -1.0}, "lam"), ({"lam": 1.0, "acquisition": "ucb"}, "acquisition"), ({}, "lam")):
         with pytest.raises(InfimumError, match=word):
             solve(solver={"use": "costbo.gp"} | options)
+
+
+def test_a_rule_on_values_brings_its_stop_curve_to_the_report() -> None:
+    problem = infimum.Composite(infimum.functions.SquaredL2(), start=np.ones(3))
+    solver = {"use": "splitting.gradient_descent", "step": 0.5}
+    result = infimum.solve(problem, solver=solver, stopping="costbo.convergence(3) | max_iter(30)", seed=0)
+    (name,) = result.extras
+    assert name.startswith("costbo.convergence")
+    best = np.asarray(result.extras[name]["best"])
+    assert (np.diff(best) <= 0).all() and len(best) == result.iterations + 1
+    (section,) = infimum_report_sections(result)
+    rows = {(row[0], row[1]): row[2] for row in section.tables[0].rows}
+    assert rows["Convergence", 5] is None or rows["Convergence", 5] >= 5

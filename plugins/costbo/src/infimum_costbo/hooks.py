@@ -39,7 +39,7 @@ def infimum_stopping_rules(register: Callable[..., None]) -> None:
 
 @hook
 def infimum_report_sections(result: Any) -> Iterable[Any]:
-    if not any(name.partition(" ")[0] == "costbo.stop" for name in result.extras):
+    if not any(name.startswith("costbo.") for name in result.extras):
         return ()
     from infimum_costbo.report import sections
 

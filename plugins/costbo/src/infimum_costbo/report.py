@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,36 @@ from infimum.reporting import Curve, Figure, Section, Table
 from infimum_costbo import rivals
 
 NAME = "costbo.stop"
+LOOKED_AT = 4000
+"""Checks up to which a report replays the rules on values, which costs the square of them."""
+ON_VALUES = ("costbo.convergence", "costbo.gss")
 
 
 def sections(extras: Mapping[str, Any]) -> Iterator[Section]:
-    """A section for each `costbo.stop` among the extras of a result."""
+    """A section for each rule of this plugin among the extras of a result."""
     for name, tree in extras.items():
-        if name.partition(" ")[0] == NAME and tree.get("columns", {}).get("n"):
+        word = name.partition(" ")[0]
+        if word == NAME and tree.get("columns", {}).get("n"):
             yield _section(tree)
+        elif word in ON_VALUES and len(tree.get("best", ())):
+            yield _of_values(word, tree)
+
+
+def _of_values(word: str, tree: Mapping[str, Any]) -> Section:
+    """The stop curve of a rule that looks at the best value alone, and where its kind would have stopped."""
+    best = np.asarray(tree["best"], dtype=float)
+    checks = np.arange(len(best))
+    rows: list[list[Any]] = []
+    known = (("Convergence", rivals.convergence), ("GSS", rivals.gss))
+    for name, rule in known if len(best) <= LOOKED_AT else ():
+        for patience in (5, 20, 100, 500):
+            fires = partial(rule, patience=patience)
+            row = rivals.first_stop({"n": checks, "best": best}, fires)
+            rows.append([name, patience, row, None if row is None else float(best[row])])
+    text = f"The rule was {tree['rule']}. Below, where rules on values would have stopped; empty where they would not."
+    figure = Figure("Best value", [Curve(checks, best, "best", style="steps")], "checks", "best value")
+    table = Table(["rule", "patience", "stops at", "best value"], rows)
+    return Section(f"Stop curve of {word}", text, [figure], [table] if rows else [])
 
 
 def _section(tree: Mapping[str, Any]) -> Section:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from infimum.errors import InputError
 from infimum.stopping import UNKNOWN, Progress, Reason
 from infimum.stopping.base import Unknown
@@ -143,6 +145,10 @@ class ValueTracker:
         message = f"the best value {self.best[-1]:.6g} was {self.best[-1 - self.rule.patience]:.6g} "
         message += f"{self.rule.patience} evaluations ago"
         return Reason(str(self.rule), self.rule.status, message, {"best": self.best[-1]})
+
+    def extras(self) -> dict[str, Any]:
+        """The curve that the rule saw, for the report."""
+        return {"best": np.asarray(self.best), "rule": str(self.rule)}
 
     def state_dict(self) -> dict[str, Any]:
         return {"best": list(self.best)}

@@ -44,7 +44,7 @@ def infimum_solvers(register: Callable[..., None]) -> None:
 def infimum_components(register: Callable[..., None]) -> None:
     register(
         "start",
-        "infimum_enmf.stages:exterior_start",
+        "infimum_enmf.stages:ExteriorStart",
         kind="initializer",
         summary="the exterior method without its descent, as a start for any NMF solver",
     )

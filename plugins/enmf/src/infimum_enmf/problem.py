@@ -53,6 +53,7 @@ class NMF(Problem):
         The start of solvers: uniform numbers of the size of X's, or everything of the exterior method but its descent,
         for any solver of the family.
     name : str, default ""
+        What plans and results call it.
 
     Raises
     ------
@@ -182,7 +183,9 @@ def synthetic(
     snr : float, default 40
         Decibels of W H over N.
     seed : int, default 1
+        Of the random numbers.
     start : {"random", "exterior"}, default "random"
+        Where solvers begin: uniform numbers, or the exterior method without its descent.
     """
     checked_rank(rank, (m, n))
     return NMF(recipes.low_rank(m, n, rank, snr, seed), rank, start=start, name=f"|WH + N| at {snr:g} dB")
@@ -203,8 +206,11 @@ def separable(
     m, n, rank : int
         Defaults 500, 400, 50.
     sparsity : float, default 0.1
+        Probability of a zero.
     seed : int, default 0
+        Of the random numbers.
     start : {"random", "exterior"}, default "random"
+        Where solvers begin: uniform numbers, or the exterior method without its descent.
     """
     checked_rank(rank, (m, n))
     return NMF(
@@ -220,6 +226,7 @@ def digits(rank: Annotated[int, Ge(1)] = 16, start: Start = "random") -> NMF:
     rank : int, default 16
         Number of parts.
     start : {"random", "exterior"}, default "random"
+        Where solvers begin: uniform numbers, or the exterior method without its descent.
     """
     return NMF(recipes.digits(), rank, start=start, name="digits")
 
@@ -230,6 +237,8 @@ def china(rank: Annotated[int, Ge(1)] = 16, start: Start = "random") -> NMF:
     Parameters
     ----------
     rank : int, default 16
+        Number of parts.
     start : {"random", "exterior"}, default "random"
+        Where solvers begin: uniform numbers, or the exterior method without its descent.
     """
     return NMF(recipes.china(), rank, start=start, name="china.jpg patches")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from annotated_types import Ge
 
 from infimum.errors import InputError
 from infimum_enmf import descent, entry, mapping, rotation
@@ -220,6 +221,27 @@ class Machine:
         return replace(at, U=left, V=right, error=error, stage=stage, mass=mass, **changes)
 
 
+@dataclass(frozen=True)
+class ExteriorStart:
+    """The exterior method without its descent, as a start for any NMF solver: `ExteriorStart()(X, rank)`.
+
+    Parameters
+    ----------
+    preset : {"default", "fast", "paper"}, default "default"
+        As in `Exterior`.
+    floor : float, default 0.0
+        Share of the mean entry of each factor to which zeros are raised; give 1e-3 to multiplicative updates, which
+        never leave zero.
+    """
+
+    preset: Preset = "default"
+    floor: Annotated[float, Ge(0.0)] = 0.0
+
+    def __call__(self, X: Any, rank: int) -> tuple[Array, Array]:
+        """Nonnegative U and V, (m, rank) and (n, rank), of equal column norms."""
+        return exterior_start(X, rank, preset=self.preset, floor=self.floor)
+
+
 def exterior_start(X: Any, rank: int, *, preset: Preset = "default", floor: float = 0.0) -> tuple[Array, Array]:
     """The start of any NMF solver: everything of the exterior method but the descent.
 
@@ -229,7 +251,8 @@ def exterior_start(X: Any, rank: int, *, preset: Preset = "default", floor: floa
         Entries >= 0.
     rank : int
         1 to min(m, n).
-    preset : {"default", "fast", "paper"}
+    preset : {"default", "fast", "paper"}, default "default"
+        As in `Exterior`.
     floor : float, default 0.0
         Share of the mean entry of each factor to which zeros are raised; give 1e-3 to multiplicative updates, which
         never leave zero.

@@ -15,8 +15,8 @@ from infimum.exactness import Exactness
 from infimum.plugins.records import Component
 from infimum.plugins.registry import get_registry
 from infimum.result import Result
-from infimum.run.run import Run
 from infimum.run.cadence import Cadence, checkpoints
+from infimum.run.run import Run
 from infimum.run.saver import Saver
 from infimum.testing.cases import STEPS, SolverCase, is_composite, solver_cases
 from infimum.testing.compare import difference, result_difference
