@@ -4,7 +4,8 @@
 
 Each run sleeps for its time, so that the figure is about the host: starting, sending, writing run folders, lines. The
 workers are up before the clock starts. `second compare` is the wall time of a whole `infimum compare` whose runs are
-all cached.
+all cached. `cpu/ms` is the CPU time a run of this process and of all processes below it, which a busy machine inflates
+less than wall time; `of it solving` is that of putting a run together and solving it alone. /proc is needed for both.
 """
 
 from __future__ import annotations
@@ -72,20 +73,58 @@ def sweeps(options: argparse.Namespace) -> None:
     Path("run.yaml").write_text(RUN.format(nap=options.milliseconds / 5000, runs=options.runs))
     (alone,) = infimum.sweep("run.yaml", repeat=1, jobs=1, cache=False)
     per_run = alone.seconds
-    print(f"{'engine':10} {'runs':>5} {'one run/ms':>10} {'ideal/s':>8} {'wall/s':>8} {'wall/ideal':>10}")
+    solving = alone_cpu()
+    print(
+        f"{'engine':10} {'runs':>5} {'one run/ms':>10} {'ideal/s':>8} {'wall/s':>8} {'wall/ideal':>10} {'cpu/ms':>7}"
+        f" {'of it solving':>13}"
+    )
     for engine in ("loky", "threading"):
         infimum.sweep("run.yaml", repeat=4 * options.jobs, jobs=options.jobs, cache=False, engine=engine)
         for _ in range(options.repeats):
-            began = time.perf_counter()
+            before, began = tree_cpu(), time.perf_counter()
             runs = infimum.sweep("run.yaml", jobs=options.jobs, cache=False, engine=engine, folder=None)
-            wall = time.perf_counter() - began
+            wall, cpu = time.perf_counter() - began, 1e3 * (tree_cpu() - before) / options.runs
             lost = [one.error for one in runs if one.lost]
             assert not lost, lost[:2]
             ideal = statistics.fmean(one.seconds for one in runs) * options.runs / options.jobs
             print(
-                f"{engine:10} {options.runs:5} {1e3 * per_run:10.1f} {ideal:8.2f} {wall:8.2f} {wall / ideal:10.2f}",
+                f"{engine:10} {options.runs:5} {1e3 * per_run:10.1f} {ideal:8.2f} {wall:8.2f} {wall / ideal:10.2f}"
+                f" {cpu:7.1f} {solving:13.1f}",
                 flush=True,
             )
+
+
+def alone_cpu() -> float:
+    """CPU milliseconds of putting a run together and solving it, without a folder: the median of many."""
+    from infimum.many.planning import from_path
+    from infimum.runfile import RunFile
+
+    config = from_path("run.yaml").members[0].config
+    times = []
+    for _ in range(30):
+        began = time.process_time()
+        RunFile.of(config, "run.yaml").prepare().solve()
+        times.append(1e3 * (time.process_time() - began))
+    return statistics.median(times)
+
+
+def tree_cpu() -> float:
+    """CPU seconds of this process and of all below it, with those that have ended and were waited for."""
+    ticks, spent, below = os.sysconf("SC_CLK_TCK"), {}, {}
+    for path in Path("/proc").iterdir():
+        try:
+            cells = (path / "stat").read_text().rpartition(")")[2].split() if path.name.isdigit() else []
+        except OSError:
+            continue
+        if cells:
+            below.setdefault(int(cells[1]), []).append(int(path.name))
+            spent[int(path.name)] = sum(map(int, cells[11:15])) / ticks
+    total, waiting = 0.0, [os.getpid()]
+    while waiting:
+        one = waiting.pop()
+        total += spent.get(one, 0.0)
+        waiting += below.get(one, [])
+    return total
 
 
 def compares() -> None:

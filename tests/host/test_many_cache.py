@@ -102,6 +102,16 @@ def test_the_code_of_a_plugin_and_its_needs_are_in_the_key(folder, monkeypatch) 
         sources._plugin.cache_clear()
 
 
+def test_a_plugin_that_a_module_imports_is_in_the_key(folder) -> None:
+    stated = config(folder)
+    assert "zeroth" not in sources.facts(stated)["code"]
+    path = folder / "x_cache_deep.py"
+    path.write_text("def late():\n    import infimum_zeroth\n")
+    found = sources.facts(stated)
+    assert "infimum-zeroth:content" in found["code"]["zeroth"]
+    assert all(one.startswith(str(folder)) for one in found["files"]), "files of plugins are known by their package"
+
+
 def sweep(**more):
     return infimum.sweep("run.yaml", jobs=1, **more)
 

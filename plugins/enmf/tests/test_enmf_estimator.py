@@ -52,6 +52,12 @@ def test_a_time_budget_bounds_all_stages():
     assert set(model.stage_times_) == {"svd"} and model.components_.min() >= 0.0
 
 
+def test_the_descent_goes_on_to_a_stationary_point():
+    short, long = (ExteriorNMF(8, tol=tol).fit(recipes.digits()[:300]) for tol in (1e-6, 0.0))
+    assert short.n_iter_ > 20 and short.kkt_residual_ < 1e-2
+    assert long.relative_error_ <= short.relative_error_ < 1.001 * long.relative_error_
+
+
 def test_a_target_error():
     model = ExteriorNMF(5, target_error=0.5).fit(X)
     assert model.status_ == "target" and model.n_iter_ == 0

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from infimum.errors import InputError, did_you_mean
-from infimum.many.guard import end_all, work
+from infimum.many.guard import end_all, follow_parent, work
 from infimum.many.outcomes import outcome
 from infimum.many.task import Task, run_task
 
@@ -122,7 +122,9 @@ def _joblib(tasks: Sequence[Task], settings: Settings, backend: str) -> Iterator
 def _pool(left: dict[int, Task], settings: Settings, backend: str) -> Iterator[tuple[int, dict[str, Any]]]:
     import joblib
 
-    more: dict[str, Any] = {"inner_max_num_threads": settings.threads} if backend == "loky" else {}
+    more: dict[str, Any] = {}
+    if backend == "loky":
+        more = {"inner_max_num_threads": settings.threads, "initializer": follow_parent}
     if backend == "ray":
         _register_ray()
     unordered = backend != "ray"  # its back end gives lists only
@@ -137,12 +139,13 @@ def _pool(left: dict[int, Task], settings: Settings, backend: str) -> Iterator[t
         found = parallel(calls)
         try:
             yield from found
-        finally:
+        except BaseException:
             if unordered:
                 with contextlib.suppress(Exception):
                     found.close()
             if backend == "threading":
                 end_all()
+            raise
 
 
 def _register_ray() -> None:

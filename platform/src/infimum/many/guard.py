@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import multiprocessing
 import os
 import queue
 import signal
@@ -32,7 +31,9 @@ START = 300.0
 GRACE = (5.0, 30.0)
 """Least and most seconds between asking a member that has run out of time to end and killing it."""
 _TAIL = 4000
-_local = threading.local()
+_lock = threading.Lock()
+_idle: list[Child] = []
+"""Processes without work; they end by themselves after a while."""
 _children: weakref.WeakSet[Child] = weakref.WeakSet()
 
 
@@ -64,7 +65,7 @@ class Child:
 
     def __init__(self, threads: int, path: list[str] | None, cwd: str | None) -> None:
         environment = {**os.environ, **dict.fromkeys(THREADS, str(threads))}
-        self.threads, self.asked = threads, path
+        self.made_for = threads, path, cwd
         path = list(sys.path) if path is None else path
         self.log = tempfile.TemporaryFile()  # noqa: SIM115  lives as long as the process
         self.process = subprocess.Popen(
@@ -157,7 +158,7 @@ class Child:
 def guarded(
     task: bytes, timeout: float | None, threads: int, path: list[str] | None, cwd: str | None
 ) -> dict[str, Any]:
-    """Solve one member in this thread's process; whatever happens to that is the outcome."""
+    """Solve one member in a process of its own; whatever happens to that is the outcome."""
     from infimum.many.outcomes import outcome
 
     for attempt in (1, 2):
@@ -166,31 +167,19 @@ def guarded(
         except Late:
             return outcome("timeout", f"it took more than {timeout:g} s and did not end when asked")
         except Died as error:
-            _drop()
             # A member that was killed from outside gets one more try.
             if error.code not in (-signal.SIGKILL, -signal.SIGTERM) or attempt == 2:
                 return outcome("crashed", str(error), error.said or None)
-        except BaseException:
-            _drop()
-            raise
     raise AssertionError
 
 
 def work(number: int, task: bytes, *settings: Any) -> tuple[int, dict[str, Any]]:
     """What a worker of an engine does, with the member's number."""
-    _follow_parent()
     return number, guarded(task, *settings)
 
 
-_watched = False
-
-
-def _follow_parent() -> None:
-    """A worker of loky ends when the process that it works for is gone, rather than some minutes later."""
-    global _watched
-    if _watched or not multiprocessing.current_process().name.startswith("LokyProcess"):
-        return
-    _watched = True
+def follow_parent() -> None:
+    """Let this worker of loky end when the process that it works for is gone, rather than some minutes later."""
     parent = os.getppid()
 
     def watch() -> None:
@@ -203,21 +192,28 @@ def _follow_parent() -> None:
 
 
 def _once(task: bytes, timeout: float | None, threads: int, path: list[str] | None, cwd: str | None) -> dict[str, Any]:
-    child: Child | None = getattr(_local, "child", None)
-    if child is None or not child.alive or (child.threads, child.asked) != (threads, path):
-        _drop()
-        child = _local.child = Child(threads, path, cwd)
-    answer = child.run(task, timeout)
+    child = _take((threads, path, cwd)) or Child(threads, path, cwd)
+    try:
+        answer = child.run(task, timeout)
+    except BaseException:
+        child.kill()
+        raise
+    with _lock:
+        _idle.append(child)
     if answer.pop("late", False) and answer["status"] == "interrupted":
         answer |= {"status": "timeout", "error": f"it took more than {timeout:g} s; ended after its iteration"}
     return answer
 
 
-def _drop() -> None:
-    child: Child | None = getattr(_local, "child", None)
-    if child is not None:
-        child.kill()
-        _local.child = None
+def _take(wanted: tuple[int, list[str] | None, str | None]) -> Child | None:
+    """A process without work that was started in the same way; those that have ended are forgotten."""
+    with _lock:
+        ended = [one for one in _idle if not one.alive]
+        found = next((one for one in _idle if one.alive and one.made_for == wanted), None)
+        _idle[:] = [one for one in _idle if one is not found and one not in ended]
+    for one in ended:
+        one.kill()
+    return found
 
 
 def end_all() -> None:
@@ -227,4 +223,4 @@ def end_all() -> None:
 
 
 atexit.register(end_all)
-__all__ = ["Child", "Died", "Late", "end_all", "guarded", "work"]
+__all__ = ["Child", "Died", "Late", "end_all", "follow_parent", "guarded", "work"]

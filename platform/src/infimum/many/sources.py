@@ -37,9 +37,10 @@ def facts(config: Mapping[str, Any]) -> dict[str, Any]:
     A module that is imported by a computed name, and a file whose name is computed, are not seen.
     """
     names = set(_names(config))
-    code = {name: _plugin(name) for name in _plugins(names, config)}
     folders = [Path(one) for one in config.get("python_path", ())]
-    modules = _modules([name for name in names if name.startswith(PREFIX)], folders)
+    modules, imported = _modules([name for name in names if name.startswith(PREFIX)], folders)
+    plugins = sorted({*_plugins(names, config), *(_packages()[one] for one in imported if one in _packages())})
+    code = {name: _plugin(name) for name in plugins}
     data = {*_named_files(config), *(path for module in modules for path in _mentioned(module))}
     return {"code": code, "files": {str(path): content(path) for path in sorted({*modules, *data})}}
 
@@ -66,6 +67,11 @@ def _plugins(names: Iterable[str], config: Mapping[str, Any]) -> list[str]:
     stopping = str(config.get("stopping", ""))
     rules = {one.plugin for one in get_registry().components("stopping_rule") if f"{one.bare}(" in stopping}
     return sorted({"core", *rules, *_of(names, active)} & active)
+
+
+def _packages() -> dict[str, str]:
+    """Packages of the host and of the plugins, to the plugin's name."""
+    return {one.module.partition(".")[0]: one.name for one in get_registry().plugins if one.status == "active"}
 
 
 def _of(names: Iterable[str], active: set[str]) -> Iterator[str]:
@@ -110,20 +116,24 @@ def _requirements(distribution: str) -> list[Any]:
     return found
 
 
-def _modules(references: Iterable[str], folders: list[Path]) -> set[Path]:
-    """Files of the referenced modules and of every module of the user's that they import."""
+def _modules(references: Iterable[str], folders: list[Path]) -> tuple[set[Path], set[str]]:
+    """Files of the referenced modules and of every module of the user's that they import; packages of plugins there."""
     found: set[Path] = set()
+    plugins, imported = _packages().keys(), set[str]()
     waiting: list[tuple[str, list[Path]]] = []
     for reference in references:
         waiting.append((reference.removeprefix(PREFIX).partition(":")[0], folders))
     while waiting:
         name, places = waiting.pop()
+        if (package := name.partition(".")[0]) in plugins:
+            imported.add(package)  # known by its content as a whole
+            continue
         for file in _files_of(name, [*places, *map(Path, sys.path)]):
             if file not in found:
                 found.add(file)
                 near = [*folders, file.parent]
-                waiting += [(imported, near) for imported in _imports(file)]
-    return found
+                waiting += [(inner, near) for inner in _imports(file)]
+    return found, imported
 
 
 def _files_of(name: str, places: Iterable[Path]) -> list[Path]:

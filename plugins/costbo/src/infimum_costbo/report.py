@@ -32,12 +32,13 @@ def _of_values(word: str, tree: Mapping[str, Any]) -> Section:
     """The stop curve of a rule that looks at the best value alone, and where its kind would have stopped."""
     best = np.asarray(tree["best"], dtype=float)
     checks = np.arange(len(best))
+    columns: dict[str, Any] = {"n": checks, "best": best}
     rows: list[list[Any]] = []
     known = (("Convergence", rivals.convergence), ("GSS", rivals.gss))
     for name, rule in known if len(best) <= LOOKED_AT else ():
         for patience in (5, 20, 100, 500):
             fires = partial(rule, patience=patience)
-            row = rivals.first_stop({"n": checks, "best": best}, fires)
+            row = rivals.first_stop(columns, fires)
             rows.append([name, patience, row, None if row is None else float(best[row])])
     text = f"The rule was {tree['rule']}. Below, where rules on values would have stopped; empty where they would not."
     figure = Figure("Best value", [Curve(checks, best, "best", style="steps")], "checks", "best value")

@@ -184,7 +184,7 @@ class ExteriorNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def _settled(self, data: Matrix, at: State, marked: float) -> str:
         if kkt_residual(data, at.U, at.V) <= self.kkt_tol:
             return "kkt"
-        return "stalled" if marked - at.error <= self.tol * marked else ""
+        return "stalled" if at.error >= (1.0 - self.tol) * marked else ""
 
     def transform(self, X: Any) -> Array:
         """Weights of samples: nonnegative least squares on `components_`, each row for itself; (m, r)."""
