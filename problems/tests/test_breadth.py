@@ -250,6 +250,7 @@ def test_every_problem_has_a_run_file():
 
 def test_every_run_file_is_tested():
     elsewhere = {"lasso", "lasso-zeroth", "overlapping-group-lasso", "sparse-logistic"}  # in test_problems.py
+    elsewhere |= {"components-from-values"}  # in test_problems_four_plugins.py
     assert {one.stem for one in RUNS.glob("*.yaml")} == set(EXPECTED) | elsewhere
 
 

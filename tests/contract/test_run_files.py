@@ -91,5 +91,5 @@ def test_the_commands_in_its_comment_hold(name: str) -> None:
     assert commands, f"the comment of {name} shows no command, such as: infimum run {name}"
     for verb, file, rest in commands:
         assert file == name
-        refused = refusal(RunFile.load(ROOT / file, shlex.split(rest)), verb)
+        refused = refusal(RunFile.load(ROOT / file, shlex.split(rest, comments=True)), verb)
         assert refused is None or verb == "explain", refused

@@ -17,6 +17,7 @@ import pytest
 
 import infimum
 from infimum.errors import InputError
+from infimum.many import guard
 from infimum.many.engines import Settings
 from infimum.many.store import Store
 
@@ -117,6 +118,23 @@ def test_objects_and_closures_go_to_workers_by_value(folder) -> None:
     assert {one.status for one in runs} <= {"converged", "stalled"}
     np.testing.assert_allclose(runs[0].result.x, shift, atol=1e-3)
     assert [one.config for one in runs] == [{}, {}]
+
+
+def test_processes_are_used_again_in_the_folder_where_the_sweep_is_made(folder, monkeypatch) -> None:
+    def objective(x):
+        return float(x @ x) + len(os.path.basename(os.getcwd()))
+
+    objective.__module__ = "__main__"
+    found, before = {}, set(guard._children)
+    for name in ("one", "three", "one"):
+        (folder / name).mkdir(exist_ok=True)
+        monkeypatch.chdir(folder / name)
+        (run,) = infimum.sweep(
+            objective, x0=np.zeros(2), solver="scipy.nelder_mead", seed=1, engine="threading", jobs=1
+        )
+        found[name] = run.result.value
+    assert round(found["three"] - found["one"]) == 2
+    assert len({one for one in guard._children if one.alive} - before) == 2
 
 
 def test_what_cannot_be_sent_is_refused_with_the_reason(folder) -> None:

@@ -192,7 +192,7 @@ class TestGather:
     @pytest.mark.parametrize(
         ("source", "message"),
         [
-            ("sqlite:///study.db", "is no folder, and no installed plugin knows it"),
+            ("gopher://study.db", "is no folder, and no installed plugin knows it"),
             ([], "no run in what was given"),
             ([3], "expected folders, results or runs, got int"),
         ],

@@ -19,6 +19,7 @@ from infimum.many.engines import Settings, run_all
 from infimum.many.members import LOST
 from infimum.many.store import StorageError, Store
 from infimum.many.task import OUTCOME, Task, finish
+from infimum.result import Result
 from infimum.run.signals import Interrupts
 from infimum.status import Status
 
@@ -45,6 +46,8 @@ class Job:
         Whether to run what the cache knows.
     tell : callable
         Told of each line as it is written.
+    results : dict or None
+        Where results are put as they come, for a folder that does not stay: workers are waited for anyway.
     """
 
     tasks: Sequence[Task]
@@ -56,6 +59,7 @@ class Job:
     fresh: bool = False
     tell: Tell = lambda line: None
     notes: list[str] = field(default_factory=list)
+    results: dict[str, Result] | None = None
 
     def run(self) -> bool:
         """Run them; False if the user interrupted, or a run was stopped by a signal.
@@ -180,6 +184,9 @@ class Job:
     def _write(self, task: Task, told: Line) -> None:
         line = {**task.line, "id": task.id, "key": self.keys.get(task.id), **told}
         self.store.add(line)
+        folder = self.store.member_folder(task.id)
+        if self.results is not None and (folder / "result.json").is_file():
+            self.results[task.id] = Result.load(folder)
         self.tell(line)
 
 

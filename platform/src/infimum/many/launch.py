@@ -104,6 +104,7 @@ def launch(agenda: Agenda, kind: str, options: Options) -> Runs:
                 retry=options.retry_failed,
                 fresh=options.fresh,
                 tell=bar.tell,
+                results=None if temporary is None else {},
             )
             _refuse(agenda, store, bar)
             job.run()
@@ -111,7 +112,7 @@ def launch(agenda: Agenda, kind: str, options: Options) -> Runs:
             header = _header(agenda, kind)
             store.write_header({**header, "notes": [*header["notes"], *job.notes]})
         runs = load_many(folder)
-        return runs.without_folder() if temporary is not None else runs
+        return runs if job.results is None else runs.without_folder(job.results)
     finally:
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)

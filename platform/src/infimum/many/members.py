@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, overload
@@ -272,12 +272,10 @@ class Runs(Sequence[Member]):
 
         return load_many(Path(folder))
 
-    def without_folder(self) -> Runs:
-        """The same with every result in memory and no folder behind it."""
-        members = []
-        for member in self.members:
-            result = member.result
-            members.append(replace(member, kept=result, folder=None))
+    def without_folder(self, known: Mapping[str, Result] | None = None) -> Runs:
+        """The same with every result in memory (of those in `known`, by id, as they are) and no folder behind it."""
+        there = known or {}
+        members = [replace(one, kept=there.get(one.id) or one.result, folder=None) for one in self.members]
         return replace(self, members=tuple(members), folder=None)
 
     def __repr__(self) -> str:

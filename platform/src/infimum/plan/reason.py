@@ -90,6 +90,7 @@ def _helping(
         anything = dataclasses.replace(slot, accepts=max(Exactness))
         offers, seen = offers_in(slot, body), inner(slot, body)
         helping = [one for one in installed if isinstance(lift(offers, anything, one, seen), Lift)]
+        helping.sort(key=lambda one: not one.oracle.volunteers(seen))
         good = [one for one in helping if one.oracle.exactness <= slot.accepts]
         listed = ", ".join(f"{one.name} ({one.oracle.exactness})" for one in good or helping)
         if good:

@@ -30,10 +30,17 @@ _MEANINGS = {
     "encode": "encode(S) -> (m, d): positions as numbers for a network",
     "evaluate": "evaluate(S) -> (prior (m, A), value (m,)), for the player to move",
 }
+
+
+def _positions(states: Any) -> int:
+    """How many positions a batch holds; a family of another plugin may use the same names for single things."""
+    return len(states) if hasattr(states, "__len__") else 1
+
+
 for _name, _meaning in _MEANINGS.items():
-    CAPABILITIES.setdefault(_name, Capability(_meaning, (_name,), points=len))
+    CAPABILITIES.setdefault(_name, Capability(_meaning, (_name,), points=_positions))
 CAPABILITIES.setdefault(
-    "evaluated", Capability("evaluated(S): m positions are about to be evaluated", ("evaluate",), points=len)
+    "evaluated", Capability("evaluated(S): m positions are about to be evaluated", ("evaluate",), points=_positions)
 )
 
 
