@@ -19,6 +19,8 @@ BROKEN = Path(__file__).with_name("broken")
 KIT = ("--pyargs", "infimum.testing.conformance")
 
 NOT_EXACT: dict[str, set[str]] = {
+    # One call of another library's solver.
+    "cvxpy": {"cvxpy.solve"},
     # SciPy owns its loops.
     "scipy": {
         *("scipy.nelder_mead", "scipy.powell", "scipy.cobyla", "scipy.cobyqa", "scipy.cg", "scipy.bfgs"),
@@ -77,10 +79,11 @@ def run_pytest(folder: Path, *arguments: str, path: Path | None = None, **enviro
         env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(path), os.environ.get("PYTHONPATH", "")]))
     command = [sys.executable, "-m", "pytest", "-q", "--tb=short", "-rf", "-p", "no:cacheprovider", *plugin_option()]
     return subprocess.run(
-        [*command, *arguments], cwd=folder, env=env, capture_output=True, text=True, timeout=280, check=False
+        [*command, *arguments], cwd=folder, env=env, capture_output=True, text=True, timeout=580, check=False
     )
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", installed())
 def test_first_party_plugins_pass(name: str, tmp_path: Path) -> None:
     done = run_pytest(tmp_path, *KIT, "--infimum-plugin", name)

@@ -84,9 +84,9 @@ def _contract(kind: str, target: Any) -> dict[str, Any]:
         }
     if kind == "oracle":
         return {
-            "needs": list(target.needs),
-            "supplies": list(target.supplies),
-            "uses": list(target.wants),
+            "needs": _listed(target, "needs"),
+            "supplies": _listed(target, "supplies"),
+            "uses": _listed(target, "wants"),
             "exactness": str(_plain_default(target, "exactness")),
             "resume": target.resume,
         }
@@ -95,6 +95,11 @@ def _contract(kind: str, target: Any) -> dict[str, Any]:
     if kind == "stopping_rule" and hasattr(target, "needs"):
         return {"reads": list(target.needs), "gives": str(target.status), "limit": bool(target.limit)}
     return {}
+
+
+def _listed(target: Any, name: str) -> list[str]:
+    value = _plain_default(target, name)
+    return [value] if isinstance(value, str) else list(value)
 
 
 def _plain_default(target: Any, name: str) -> Any:
