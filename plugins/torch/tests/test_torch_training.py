@@ -387,8 +387,6 @@ class Wrong(Sized):
         ({"data": None}, "data is missing"),
         ({"data": 7}, "expected arrays"),
         ({"data": (b for b in in_order()), "batch_size": None}, "only once"),
-        ({"data": Shrinking(), "batch_size": None}, "changes its length: epoch 2 has 1 batches|changes its length"),
-        ({"data": Wrong(), "batch_size": None}, "changes its length: epoch 1 has 2 batches, expected 3"),
         ({"data": loader()}, "batch_size=16 goes with data as arrays"),
         ({"module": several()}, "on device meta"),
         ({"module": 3}, "expected a torch.nn.Module"),
@@ -405,6 +403,19 @@ class Wrong(Sized):
 def test_bad_problems(options: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
         solve(problem(**options))
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (Shrinking(), "changes its length: epoch 2 has 1 batches"),
+        (Wrong(), "changes its length: epoch 1 has 2 batches, expected 3"),
+    ],
+)
+def test_a_loader_that_changes_its_length_ends_the_run_with_what_it_reached(data: Any, said: str) -> None:
+    result = solve(problem(data=data, batch_size=None))
+    assert result.status == "failed" and said in result.message
+    assert result.iterations == 2 and all(p.isfinite().all() for p in result.best_x.values())
 
 
 def test_a_frozen_module_and_a_foreign_start() -> None:
