@@ -38,21 +38,30 @@ def start(shape: tuple[int, ...], seed: int = 0, device: str = "cpu") -> torch.T
     return polar(torch.randn(shape, generator=generator)).to(device)
 
 
-def timed(calls: dict[str, Step], repeats: int, device: str = "cpu") -> dict[str, float]:
-    """Milliseconds of each call, medians of interleaved repeats."""
+def timed(calls: dict[str, Step], repeats: int, device: str = "cpu", block: float = 0.02) -> dict[str, float]:
+    """Milliseconds of each call: medians of interleaved blocks of at least `block` seconds each.
+
+    A block keeps the caches warm for what it measures, as training that does nothing else would.
+    """
     clock = time.thread_time if device == "cpu" else time.perf_counter
     wait = torch.cuda.synchronize if device.startswith("cuda") else lambda: None
+
+    def spent(call: Step, count: int) -> float:
+        wait()
+        begun = clock()
+        for _ in range(count):
+            call()
+        wait()
+        return (clock() - begun) / count
+
+    counts: dict[str, int] = {}
+    for name, call in calls.items():
+        call()
+        counts[name] = max(1, math.ceil(block / max(spent(call, 2), 1e-6)))
     found: dict[str, list[float]] = {name: [] for name in calls}
-    for call in calls.values():
-        call()
-        call()
     for _ in range(repeats):
         for name, call in calls.items():
-            wait()
-            begun = clock()
-            call()
-            wait()
-            found[name].append(clock() - begun)
+            found[name].append(spent(call, counts[name]))
     return {name: 1e3 * float(np.median(some)) for name, some in found.items()}
 
 

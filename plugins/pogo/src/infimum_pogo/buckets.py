@@ -9,6 +9,7 @@ import torch
 
 from infimum.errors import InputError
 from infimum_pogo.checks import lies_in_rows
+from infimum_pogo.small import lends, plain
 
 Parameter = torch.Tensor
 Flatten = Callable[[torch.Tensor], torch.Tensor]
@@ -67,6 +68,10 @@ class Bucket:
         self.parameters, self.places, self.group = parameters, places, group
         self.states: list[dict[str, Any]] = [states[p] for p in parameters]
         self.taken = int(self.states[0].get("step", 0))
+        # One count for all: a step of a thousand parameters must not write a thousand numbers.
+        self.step = torch.tensor(self.taken)
+        for one in self.states:
+            one["step"] = self.step
         self.flatten, self.rows = group["flatten"], group["rows"]
         self.single = len(parameters) == 1
         self._kept: dict[str, torch.Tensor] = {}
@@ -80,6 +85,9 @@ class Bucket:
             self.slopes = first.new_empty(self._batch())
             self.X, self.G = (on_rows(one, self.rows, "bucket") for one in (self.raw, self.slopes))
             self.pieces = self._pieces(self.raw)
+            # On a CPU small copies cost what their dispatch costs: NumPy's is a fifth of torch's.
+            self.lent = [plain(one) for one in self.pieces] if lends(first) else None
+            self._lying: tuple[list[int], list[Any]] = ([], [])
 
     def _batch(self) -> tuple[int, ...]:
         return (sum(self.counts), *self.form[-2:])
@@ -119,17 +127,26 @@ class Bucket:
 
     def scatter(self) -> None:
         """Write the batch back into the parameters."""
-        if not self.single:
-            weights = self.parameters
-            if self.flatten is not None:
-                weights = [self._matrices(one.detach()) for one in weights]
-            torch._foreach_copy_(weights, self.pieces)
+        if self.single:
+            return
+        if self.lent is None:
+            torch._foreach_copy_([self._matrices(one.detach()) for one in self.parameters], self.pieces)
+            return
+        for there, piece in zip(self._memory(), self.lent, strict=True):
+            there[...] = piece
+        torch.autograd.graph.increment_version(self.parameters)
+
+    def _memory(self) -> list[Any]:
+        """The memory of the parameters as NumPy arrays of their matrices; seen anew when one was moved."""
+        addresses = [one.data_ptr() for one in self.parameters]
+        if self._lying[0] != addresses:
+            self._lying = (addresses, [plain(self._matrices(one.detach())) for one in self.parameters])
+        return self._lying[1]
 
     def advance(self) -> None:
         """Count a step."""
-        self.taken = taken = self.taken + 1
-        for one in self.states:
-            one["step"] = taken
+        self.taken += 1
+        self.step.fill_(self.taken)
 
     def remembered(self, name: str, per_matrix: bool) -> torch.Tensor:
         """What is remembered under a name as one batch, which then lives on in views in the states."""
@@ -158,6 +175,6 @@ def bucketed(group: dict[str, Any], present: tuple[bool, ...], states: Any, apar
     for k, (p, here) in enumerate(zip(group["params"], present, strict=True)):
         if here:
             shape = tuple(as_matrices(p.detach(), group["flatten"], "parameter").shape)
-            kind = (shape, p.dtype, p.device, states[p].get("step", 0), k if apart else -1)
+            kind = (shape, p.dtype, p.device, int(states[p].get("step", 0)), k if apart else -1)
             kinds.setdefault(kind, []).append(k)
     return [Bucket([group["params"][k] for k in places], places, group, states) for places in kinds.values()]

@@ -117,7 +117,7 @@ def squares(s: Any) -> Array:
     if isinstance(s.S, np.ndarray):
         flat = s.S.reshape(len(s.S), -1)
         flat = flat.view(flat.real.dtype)
-        seen: Array = np.sqrt(np.einsum("ij,ij->i", flat, flat))
+        seen: Array = np.sqrt(np.vecdot(flat, flat))
         return seen
     return namespace(s.S).linalg.vector_norm(s.S, axis=(-2, -1))
 

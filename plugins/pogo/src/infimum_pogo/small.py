@@ -24,9 +24,14 @@ LARGE = 2**17
 LENT = ("torch.float32", "torch.float64")
 
 
+def lends(X: Any) -> bool:
+    """Whether a tensor lends its memory to NumPy here: real, in single or double precision, on a CPU."""
+    return bool(X.device.type == "cpu" and str(X.dtype) in LENT)
+
+
 def is_large(X: Array) -> bool:
     """Whether a batch is one of large real matrices on a CPU, whose memory a tensor lends to NumPy."""
-    if isinstance(X, np.ndarray) or X.device.type != "cpu" or str(X.dtype) not in LENT:
+    if isinstance(X, np.ndarray) or not lends(X):
         return False
     _, p, n = X.shape
     return bool(p * p * n >= LARGE)
@@ -38,7 +43,7 @@ def is_small(X: Array) -> bool:
     size, plain = p * p * n, isinstance(X, np.ndarray)
     if size > MOST or b < (NUMPY if plain else TENSOR) * size or is_complex(X):
         return False
-    return plain or (X.device.type == "cpu" and str(X.dtype) in LENT)
+    return plain or lends(X)
 
 
 def plain(X: Any) -> Any:
