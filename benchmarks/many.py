@@ -6,6 +6,8 @@ Each run sleeps for its time, so that the figure is about the host: starting, se
 workers are up before the clock starts. `second compare` is the wall time of a whole `infimum compare` whose runs are
 all cached. `cpu/ms` is the CPU time a run of this process and of all processes below it, which a busy machine inflates
 less than wall time; `of it solving` is that of putting a run together and solving it alone. /proc is needed for both.
+The folders stay until the end, as a user's do: a file system may take long to make files right after many were removed
+(ext4 passes over every inode that was freed within the last half minute).
 """
 
 from __future__ import annotations
@@ -71,7 +73,7 @@ def sweeps(options: argparse.Namespace) -> None:
 
     # Five evaluations a run: one at the start and one an iteration.
     Path("run.yaml").write_text(RUN.format(nap=options.milliseconds / 5000, runs=options.runs))
-    (alone,) = infimum.sweep("run.yaml", repeat=1, jobs=1, cache=False)
+    (alone,) = infimum.sweep("run.yaml", repeat=1, jobs=1, cache=False, folder="alone")
     per_run = alone.seconds
     solving = alone_cpu()
     print(
@@ -79,10 +81,11 @@ def sweeps(options: argparse.Namespace) -> None:
         f" {'of it solving':>13}"
     )
     for engine in ("loky", "threading"):
-        infimum.sweep("run.yaml", repeat=4 * options.jobs, jobs=options.jobs, cache=False, engine=engine)
-        for _ in range(options.repeats):
+        warm = {"repeat": 4 * options.jobs, "folder": f"{engine}-warm"}
+        infimum.sweep("run.yaml", jobs=options.jobs, cache=False, engine=engine, **warm)
+        for number in range(options.repeats):
             before, began = tree_cpu(), time.perf_counter()
-            runs = infimum.sweep("run.yaml", jobs=options.jobs, cache=False, engine=engine, folder=None)
+            runs = infimum.sweep("run.yaml", jobs=options.jobs, cache=False, engine=engine, folder=f"{engine}-{number}")
             wall, cpu = time.perf_counter() - began, 1e3 * (tree_cpu() - before) / options.runs
             lost = [one.error for one in runs if one.lost]
             assert not lost, lost[:2]

@@ -180,7 +180,7 @@ def save_tree(folder: Path, name: str, tree: Any, apart: Mapping[str, Sequence[s
     folder.mkdir(parents=True, exist_ok=True)
     sums = {}
     for file, (keys, found) in files.items():
-        sums[file] = {"sha256": _write(folder / file, lambda out, f=found: _write_arrays(out, f)), "keys": keys}  # type: ignore[misc]
+        sums[file] = {"sha256": _write_arrays(folder / file, found), "keys": keys}
     content = {"format": FORMAT, "sha256": _digest(data), "files": sums, "data": data}
     write_whole(folder / f"{name}.json", json_text(content))
 
@@ -231,7 +231,7 @@ def _divided(frozen: Any, rest: str, apart: Mapping[str, Sequence[str]]) -> tupl
 
 def write_whole(path: Path, text: str, *, flush: bool = True) -> None:
     """Write a text file so that it appears whole or not at all; with `flush`, also after a power cut."""
-    _write(path, lambda file: file.write(text.encode("utf8")), flush=flush, summed=False)
+    _write(path, text.encode("utf8"), flush=flush)
     if flush and not _relaxed.get():
         sync_folder(path.parent)
 
@@ -252,23 +252,23 @@ def relaxed() -> Iterator[None]:
         _relaxed.reset(token)
 
 
-def _write(path: Path, fill: Callable[[BinaryIO], Any], *, flush: bool = True, summed: bool = True) -> str:
-    """Fill a file beside `path`, flush it to the disk, put it in place; its SHA-256 if asked for."""
+def _write(path: Path, content: bytes | Callable[[BinaryIO], Any], *, flush: bool = True) -> None:
+    """Put a file in place that holds the content, or what a function fills it with; flushed to the disk before."""
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
-        with part.open("w+b") as file:
-            fill(file)
-            file.flush()
+        with part.open("wb") as file:
+            if isinstance(content, bytes):
+                file.write(content)
+            else:
+                content(file)
             if flush and not _relaxed.get():
+                file.flush()
                 os.fsync(file.fileno())
-            file.seek(0)
-            digest = hashlib.file_digest(file, "sha256").hexdigest() if summed else ""
         part.replace(path)
     except BaseException:
         with suppress(OSError):
             part.unlink(missing_ok=True)
         raise
-    return digest
 
 
 def sync_folder(folder: Path) -> None:
@@ -287,14 +287,17 @@ def _digest(data: Any) -> str:
     return hashlib.sha256(json.dumps(data, separators=(",", ":"), allow_nan=False).encode()).hexdigest()
 
 
-def _write_arrays(file: BinaryIO, found: Mapping[str, np.ndarray]) -> None:
-    """An `npz` file; a small one is put together in memory, since an archive goes back and forth in its file."""
-    if sum(one.nbytes for one in found.values()) > _SMALL:
-        _archive(file, found)
-        return
-    buffer = io.BytesIO()
-    _archive(buffer, found)
-    file.write(buffer.getbuffer())
+def _write_arrays(path: Path, found: Mapping[str, np.ndarray]) -> str:
+    """Write an `npz` file; its SHA-256. A small one is put together in memory, since an archive goes back and forth."""
+    if sum(one.nbytes for one in found.values()) <= _SMALL:
+        buffer = io.BytesIO()
+        _archive(buffer, found)
+        content = buffer.getvalue()
+        _write(path, content)
+        return hashlib.sha256(content).hexdigest()
+    _write(path, lambda file: _archive(file, found))
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _archive(file: BinaryIO, found: Mapping[str, np.ndarray]) -> None:
@@ -343,12 +346,13 @@ def load_tree(folder: Path, name: str) -> Any:
 
 def _read_arrays(path: Path, digest: str, beside: str) -> dict[str, np.ndarray]:
     with path.open("rb") as file:
-        if hashlib.file_digest(file, "sha256").hexdigest() != digest:
+        source: Any = io.BytesIO(file.read()) if os.fstat(file.fileno()).st_size <= _SMALL else file
+        if hashlib.file_digest(source, "sha256").hexdigest() != digest:
             raise InputError(
                 f"{path}: does not fit its checksum in {beside}; it is damaged, incomplete or of another state"
             )
         # Only a zip archive: `np.load` reads other formats too.
-        with zipfile.ZipFile(file) as archive:
+        with zipfile.ZipFile(source) as archive:
             return {entry.removesuffix(".npy"): _read_array(archive, entry) for entry in archive.namelist()}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -55,12 +55,12 @@ def solve_to_folder(
         If the parts do not fit together.
     """
     kept = folder if isinstance(folder, RunFolder) else RunFolder.at(folder)
-    with begun(kept):
+    with begun(kept) as starts:
         run = run_file.prepare(repetition=repetition, verbose=verbose, folder=kept.path)
         config = run_file.resolved()
         cadence = Cadence.of(config.get("checkpoint"))
         write_start(kept, config, dump_yaml(config), manifest(run_file, run, config), cadence)
-    with at_work(kept):
+        starts()
         return solve_kept(run, kept, cadence)
 
 
@@ -80,14 +80,14 @@ def solve_into(
     """
     cadence = Cadence.of(checkpoint)
     kept = folder if isinstance(folder, RunFolder) else RunFolder.at(folder)
-    with begun(kept):
+    with begun(kept) as starts:
         run = api.prepare(problem, x0, folder=kept.path, **options)
         config, text, missing = stated_config(run, problem, x0, {**options, "checkpoint": checkpoint})
         facts = manifest(None, run, config)
         write_start(
             kept, config, text, {**facts, "name": name, "checkpoint": checkpoint, "python_arguments": missing}, cadence
         )
-    with at_work(kept):
+        starts()
         return solve_kept(run, kept, cadence)
 
 
@@ -99,17 +99,27 @@ def at_work(kept: RunFolder) -> Iterator[None]:
 
 
 @contextmanager
-def begun(kept: RunFolder) -> Iterator[None]:
-    """`at_work` before the first step; a run that cannot be made leaves no folder behind."""
+def begun(kept: RunFolder) -> Iterator[Callable[[], None]]:
+    """`at_work` from the making of a run on; one that cannot be made leaves no folder behind.
+
+    What it gives is called when the run is made and about to start.
+    """
+    started = False
+
+    def starts() -> None:
+        nonlocal started
+        started = True
+
     try:
         with at_work(kept):
-            yield
+            yield starts
     except BaseException:
-        with suppress(OSError):
-            for name in (LOG, CONFIG, MANIFEST):
-                (kept.path / name).unlink(missing_ok=True)
-            for folder in (kept.path, *kept.made):
-                folder.rmdir()
+        if not started:
+            with suppress(OSError):
+                for name in (LOG, CONFIG, MANIFEST):
+                    (kept.path / name).unlink(missing_ok=True)
+                for folder in (kept.path, *kept.made):
+                    folder.rmdir()
         raise
 
 
