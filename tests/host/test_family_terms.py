@@ -102,6 +102,18 @@ def test_a_rule_that_reads_it_waits_for_it() -> None:
     assert every.iterations == 1
 
 
+def test_one_measure_under_two_names_is_taken_once() -> None:
+    class Twice(Family):
+        def metrics(self, point: Any) -> Any:
+            found = super().metrics(point)
+            return {**found, "size": found["value"]}
+
+    problem = Twice()
+    result = infimum.solve(problem, solver=Halving(), stopping="max_iter(8)", seed=0)
+    assert len(problem.seen) == 3 and result.monitored["problem"] == {"value": 3}
+    assert np.array_equal(result.trace["size"], result.trace["value"], equal_nan=True)
+
+
 def test_metrics_belong_to_families() -> None:
     plan = make_plan(Family(), Halving())
     assert set(plan.metrics) == {"batch"}

@@ -406,16 +406,28 @@ def test_bad_problems(options: dict[str, Any], said: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "steps", "said"),
     [
-        (Shrinking(), "changes its length: epoch 2 has 1 batches"),
-        (Wrong(), "changes its length: epoch 1 has 2 batches, expected 3"),
+        (Shrinking(), 3, "changes its length: epoch 2 has 1 batches"),
+        (Wrong(), 2, "changes its length: epoch 1 has 2 batches, expected 3"),
     ],
 )
-def test_a_loader_that_changes_its_length_ends_the_run_with_what_it_reached(data: Any, said: str) -> None:
+def test_a_loader_that_changes_its_length_ends_the_run_with_what_it_reached(data: Any, steps: int, said: str) -> None:
     result = solve(problem(data=data, batch_size=None))
     assert result.status == "failed" and said in result.message
-    assert result.iterations == 2 and all(p.isfinite().all() for p in result.best_x.values())
+    assert result.iterations == steps and all(p.isfinite().all() for p in result.best_x.parameters())
+
+
+def test_a_metric_that_ranks_is_evaluated_once() -> None:
+    seen = []
+
+    def size(module: nn.Module) -> float:
+        seen.append(sum(float(p.abs().sum()) for p in module.parameters()))
+        return seen[-1]
+
+    result = solve(problem(metrics={"size": size}, value="size", evaluate_every=2), stopping="max_iter(6)")
+    assert len(seen) == 4 and result.monitored["problem"] == {"value": 4}
+    assert np.array_equal(result.trace["size"], result.trace["value"], equal_nan=True)
 
 
 def test_a_frozen_module_and_a_foreign_start() -> None:

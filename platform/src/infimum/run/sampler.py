@@ -115,20 +115,34 @@ class Sampler:
         return measure(point, None)
 
     def add(self, metrics: dict[str, Any], iteration: int, point: Any, *, full: bool = False) -> None:
-        """Add what costs evaluations and is due (all of it with `full`), where it is not there yet."""
+        """Add what costs evaluations and is due (all of it with `full`), where it is not there yet.
+
+        One measure under two names (a merit that is also a metric of the user's) is taken once.
+        """
+        taken: dict[int, float | None] = {}
         for name, measure, cell in self.at_every:
-            self._measure(metrics, name, measure, cell, point)
+            self._measure(metrics, name, measure, cell, point, taken)
         for name, measure, cell, every in self.at_cadence:
             if full or iteration % every < self.check_every:
-                self._measure(metrics, name, measure, cell, point)
+                self._measure(metrics, name, measure, cell, point, taken)
 
-    def _measure(self, metrics: dict[str, Any], name: str, measure: PointMetric, cell: Cell, point: Any) -> None:
+    def _measure(
+        self,
+        metrics: dict[str, Any],
+        name: str,
+        measure: PointMetric,
+        cell: Cell,
+        point: Any,
+        taken: dict[int, float | None],
+    ) -> None:
         if metrics.get(name) is not None:
             return
-        began = time.perf_counter()
-        cell.n += 1
-        metrics[name] = measure(point, None)
-        self.spent += time.perf_counter() - began
+        if id(measure) not in taken:
+            began = time.perf_counter()
+            cell.n += 1
+            taken[id(measure)] = measure(point, None)
+            self.spent += time.perf_counter() - began
+        metrics[name] = taken[id(measure)]
 
     def describe(self) -> list[str]:
         """Lines for the plan: where the values come from."""

@@ -254,12 +254,11 @@ class Training(Problem):
         return term.body.to(point.get_parameter(name).detach())
 
     def metrics(self, point: nn.Module) -> Mapping[str, PointMetric]:
-        out: dict[str, PointMetric] = {}
-        if self.ranked_by is not None:
-            ranks = self._loss_value if self.ranked_by == "loss" else self.user_metrics[self.ranked_by]
-            out["value"] = self._evaluated(ranks, self.ranked_by)
-        for key, metric in self.user_metrics.items():
-            out[key] = self._evaluated(metric, key)
+        out = {key: self._evaluated(metric, key) for key, metric in self.user_metrics.items()}
+        if self.ranked_by == "loss":
+            out["value"] = self._evaluated(self._loss_value, "loss")
+        elif self.ranked_by is not None:
+            out["value"] = out[self.ranked_by]  # The same one, so that it is evaluated once.
         if self._sets:
             views = [(self.view(term, point), term.on or "*") for term in self._sets]
             out["violation"] = self._evaluated(lambda module: self._violation(module, views), "violation")
