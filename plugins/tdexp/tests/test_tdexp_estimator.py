@@ -72,9 +72,10 @@ def test_pieces_add_up() -> None:
         ({"gamma": 1.0}, {}, "gamma must be in"),
         ({"eta0": 0.0}, {}, "eta0 must be"),
         ({"method": "q"}, {}, "expected 'td' or 'lstd'"),
-        ({"lam": -1}, {}, "lam=-1"),
+        ({"lam": -1}, {}, "lam must be a finite number >= 0"),
         ({"scale_features": False}, {}, "max .* = 3 > 1"),
-        ({}, {"terminated": [1, 0, 0]}, "a boolean for each row"),
+        ({}, {"terminated": [1, 0, 0]}, "a boolean for each of 3 rows"),
+        ({}, {"terminated": "no"}, "a boolean for each of 3 rows"),
         ({}, {"next_X": np.zeros((2, 1))}, "next_X must have the shape of X"),
         ({"eta0": 1e6}, {"next_X": np.full((3, 1), 3.0)}, None),
     ],
@@ -86,6 +87,15 @@ def test_bad_input_is_refused(options: Any, more: Any, said: str | None) -> None
         said = "weights passed 1e"
     with pytest.raises(InputError, match=said):
         TDPolicyEvaluator(**options).fit(X, y, **more)
+
+
+def test_later_pieces_are_checked_like_the_first() -> None:
+    X = np.eye(3)
+    found = TDPolicyEvaluator(scale_features=False).partial_fit(X, np.ones(3))
+    with pytest.raises(InputError, match=r"max .* = 9 > 1"):
+        found.partial_fit(9 * X, np.ones(3))
+    with pytest.raises(InputError, match="target y is None"):
+        found.partial_fit(X)
 
 
 @parametrize_with_checks([TDPolicyEvaluator(gamma=0.5)])

@@ -10,6 +10,8 @@ import pytest
 import infimum
 from infimum.errors import InputError
 from infimum_tdexp import TD0, Environment, PolicyEvaluation, from_gymnasium, record
+from infimum_tdexp.tables import Table
+from infimum_tdexp.toy_text import frozen_lake, taxi
 from infimum_tdexp.transitions import Request
 
 gymnasium = pytest.importorskip("gymnasium")
@@ -101,6 +103,24 @@ def test_a_deterministic_policy_and_one_by_function_agree() -> None:
         (lambda: Environment(Corridor, "uniform", lambda o: [2.0], 0.9), "have norm 2 > 1"),
         (lambda: from_gymnasium(3), "env must be an id"),
         (lambda: TD0("theory", 10).check(_parts()), "needs omega"),
+        (lambda: from_gymnasium(lambda: 3), "expected a function that makes an environment"),
+        (lambda: from_gymnasium("Taxi-v4", sampling="iid", model=False), "model=False leaves it out"),
+        (lambda: from_gymnasium("Blackjack-v1", [1, 2], lambda o: [0.1]), "policy=.* needs finitely many states"),
+        (lambda: from_gymnasium("Blackjack-v1", features=np.eye(3)), "features=.* needs finitely many states"),
+        (lambda: Environment(Corridor, np.eye(2), lambda o: [1.0], 0.9), "policy must be 'uniform' or a function"),
+        (lambda: Environment(Corridor, "uniform", None, 0.9), "features must be a function"),  # type: ignore[arg-type]
+        (lambda: record(Corridor, steps=0), "steps must be an integer >= 1"),
+        (lambda: record(Corridor, steps=5, seed=-1), "seed must be an integer >= 0"),
+        (lambda: record(Corridor, lambda s: 2, steps=5), r"policy\(0\) gave 2; expected an action, 0 to 1, or 2 prob"),
+        (lambda: record(Corridor, lambda s: "left", steps=5), r"policy\(0\) gave 'left'"),
+        (lambda: record(Corridor, lambda s: [0.5, 0.4], steps=5), r"policy\(0\) must be a distribution over the 2 act"),
+        (lambda: record(Corridor, lambda s: [1.0], steps=5), r"policy\(0\) must be a distribution over the 2 actions"),
+        (lambda: record(Corridor, features=lambda s: ["a"], steps=5), r"features\(0\) gave \['a'\]"),
+        (lambda: record(Corridor, features=lambda s: [0.1] * (1 + s), steps=5), r"features\(1\) gave .* expected 1 "),
+        (lambda: taxi("best"), "policy='best'; expected 'uniform' or 'greedy'"),  # type: ignore[arg-type]
+        (lambda: taxi("greedy", epsilon=5), r"epsilon must be a number in \(0, 1\], got 5"),
+        (lambda: taxi(gamma=1.0), r"gamma must be in \[0, 1\), got 1"),
+        (lambda: frozen_lake("5x5"), "size='5x5'; expected '4x4' or '8x8'"),  # type: ignore[arg-type]
     ],
 )
 def test_bad_input_is_refused(make: Any, said: str) -> None:
@@ -112,6 +132,41 @@ def _parts() -> Any:
     from types import SimpleNamespace
 
     return SimpleNamespace(process=from_gymnasium("FrozenLake-v1", model=False).process)
+
+
+def test_actions_are_counted_from_where_they_start() -> None:
+    seen: list[int] = []
+
+    class Later(Corridor):
+        def __init__(self) -> None:
+            super().__init__()
+            self.action_space = gymnasium.spaces.Discrete(2, start=5)
+
+        def step(self, action: int) -> Any:
+            seen.append(action)
+            return super().step(action)
+
+    record(Later, "uniform", steps=40)
+    record(Later, lambda s: [0.5, 0.5], steps=40)
+    assert set(seen[:40]) == set(seen[40:]) == {5, 6}
+
+
+def test_the_near_optimal_policy_is_better_than_any_other() -> None:
+    env = gymnasium.make("FrozenLake-v1")
+    table, gamma = Table.of(env), 0.95
+    assert table is not None
+
+    def values(policy: np.ndarray) -> np.ndarray:
+        chance = policy[table.state, table.action] * table.probability
+        P = np.zeros((len(table), len(table)))
+        np.add.at(P, (table.state, table.target), chance * ~table.ended)
+        return np.linalg.solve(np.eye(len(table)) - gamma * P, np.bincount(table.state, chance * table.reward))
+
+    best, rng = values(table.near_optimal(gamma, 1e-12)), np.random.default_rng(0)
+    for _ in range(50):
+        assert (best >= values(np.eye(4)[rng.integers(0, 4, len(table))]) - 1e-9).all()
+    assert best[0] > 0.1
+    np.testing.assert_allclose(table.near_optimal(gamma, 1.0), 0.25)
 
 
 def test_blackjack_is_played() -> None:

@@ -15,6 +15,7 @@ from infimum.status import Status
 from infimum_tdexp import (
     MRP,
     TD0,
+    Doubling,
     Exponential,
     PolicyEvaluation,
     Stream,
@@ -43,7 +44,9 @@ def plain(batch: Batch, run: int, steps: Any, gamma: float, lam: float = 0.0) ->
 @pytest.mark.parametrize("make", PROBLEMS)
 def test_solver_and_grid_are_the_plain_loop(make: Any, sampling: str) -> None:
     problem, T = make(sampling=sampling, runs=3), 700
-    run = infimum.prepare(problem, solver=TD0(horizon=T, lam=0.01), stopping=f"max_iter({T})", check_every=97, seed=4)
+    run = infimum.prepare(
+        problem, solver=TD0(Exponential(T), lam=0.01), stopping=f"max_iter({T})", check_every=97, seed=4
+    )
     result = run.solve()
     batch = problem.process.transitions(Request(run.state.seed, 0, T, 3))
     expected = [plain(batch, one, Exponential(T), problem.process.gamma, 0.01) for one in range(3)]
@@ -53,6 +56,20 @@ def test_solver_and_grid_are_the_plain_loop(make: Any, sampling: str) -> None:
     np.testing.assert_allclose(out.last[0], expected, rtol=1e-9, atol=1e-12)
     other = [plain(batch, one, Power(0.5, 0.5), problem.process.gamma, 0.01) for one in range(3)]
     np.testing.assert_allclose(out.last[1], other, rtol=1e-9, atol=1e-12)
+
+
+def test_the_usual_steps_are_exponential_from_1_with_beta_10() -> None:
+    for T, beta in ((700, 10.0), (4, 4.0)):
+        usual, said = (
+            infimum.solve(garnet(), solver=one, stopping=f"max_iter({T})", seed=2).x
+            for one in (TD0(horizon=T), TD0(Exponential(T, 1.0, beta)))
+        )
+        assert np.array_equal(usual, said)
+    unknown, said = (
+        infimum.solve(garnet(), solver=one, stopping="max_iter(1500)", check_every=500, seed=2).x
+        for one in (TD0(), TD0(Doubling(1024, 1.0, 10.0)))
+    )
+    assert np.array_equal(unknown, said)
 
 
 @pytest.mark.parametrize("solver", ["tdexp.lstd", {"use": "tdexp.td0", "step": 0.2, "average": 130}])
@@ -198,14 +215,12 @@ def test_divergence_is_said() -> None:
 
 def test_theory_takes_what_is_known_of_the_process() -> None:
     for solver, expected in (
-        (TD0("theory", 1000), None),
+        (TD0("theory", 1000), 0.0),
         (TD0("theory", 1000, lam="1/sqrt(T)"), 1 / np.sqrt(1000)),
     ):
         run = infimum.prepare(garnet(), solver=solver, stopping="max_iter(10)", seed=1)
         result = run.solve()
-        assert result.extras["tdexp.td0" if "tdexp.td0" in result.extras else next(iter(result.extras))]["lam"] == (
-            expected or 0.0
-        )
+        assert result.extras["TD0"]["lam"] == expected
         assert 0 < run.state.lr < 1e-6
     run = infimum.prepare(garnet(sampling="iid"), solver=TD0("theory", 1000), stopping="max_iter(1)", seed=1)
     run.solve()
@@ -236,7 +251,7 @@ I2, FLAT = np.eye(2), [[0.5, 0.5], [0.5, 0.5]]
         (lambda: MRP(FLAT, [0, 1], np.ones((2, 2)) / 2, 0.9), "rank 1 < 2.*not unique"),
         (lambda: MRP(FLAT, [0, 1], I2, 1.0), r"gamma must be in \[0, 1\)"),
         (lambda: MRP(FLAT, [0, 1, 2], I2, 0.9), "r must have shape"),
-        (lambda: MRP(FLAT, [0, np.nan], I2, 0.9), "r holds NaN"),
+        (lambda: MRP(FLAT, [0, np.nan], I2, 0.9), r"r\[1\] is nan"),
         (lambda: MRP([[1.5, -0.5], [0.5, 0.5]], [0, 1], I2, 0.9), "row 0 of P holds a number that is no probability"),
         (lambda: MRP(FLAT, [0, 1], np.eye(3), 0.9), "features of 3 states"),
         (lambda: MRP(FLAT, [0, 1], I2, 0.9, restart=[1, 1]), "restart must be a distribution"),

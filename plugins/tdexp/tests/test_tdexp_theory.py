@@ -124,7 +124,7 @@ def test_regularization_leads_to_its_own_fixed_point() -> None:
         (lambda: Doubling(first=0), "first must be an integer >= 1"),
         (lambda: Theory(100, 1.0), "gamma must be in"),
         (lambda: Theory(100, 0.9, "markov"), "needs omega"),
-        (lambda: theory.mixing_time(0.0, 1.0, 0.5), "delta > 0"),
+        (lambda: theory.mixing_time(0.0, 1.0, 0.5), "delta must be a finite number above 0"),
     ],
 )
 def test_bad_numbers_are_refused(make: object, said: str) -> None:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from infimum_tdexp.environment import Environment, from_gymnasium, record
     from infimum_tdexp.estimator import TDPolicyEvaluator
     from infimum_tdexp.generators import baird, boyan_chain, garnet, random_walk, refresh_chain
-    from infimum_tdexp.grid import Grid, grid
+    from infimum_tdexp.grids import Grid, grid
     from infimum_tdexp.lstd import LSTD
     from infimum_tdexp.model import MRP
     from infimum_tdexp.problem import PolicyEvaluation
@@ -46,7 +46,7 @@ _HOMES = {
     "Doubling": "schedules",
     "Environment": "environment",
     "Exponential": "schedules",
-    "Grid": "grid",
+    "Grid": "grids",
     "PolicyEvaluation": "problem",
     "Stream": "recorded",
     "TDPolicyEvaluator": "estimator",
@@ -55,6 +55,7 @@ _HOMES = {
     "boyan_chain": "generators",
     "from_gymnasium": "environment",
     "garnet": "generators",
+    "grid": "grids",
     "random_walk": "generators",
     "record": "environment",
     "refresh_chain": "generators",
@@ -63,11 +64,6 @@ _HOMES = {
 
 def __getattr__(name: str) -> object:
     # Imported at first use: the hooks stand in this package, and listing what is installed must stay quick.
-    if name == "grid":
-        # The function, whose module has the same name.
-        found = import_module(f"{__name__}.grid").grid
-        globals()["grid"] = found
-        return found
     if name not in _HOMES:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     try:

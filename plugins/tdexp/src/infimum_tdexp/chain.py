@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from infimum.errors import InputError
+from infimum_tdexp import checks
 
 Array = np.ndarray
 
@@ -58,8 +59,7 @@ def mixing_time(chain: Array, mu: Array, delta: float) -> int:
 
     By squaring until it is passed, then by bisection with the powers kept: log2(t) products of matrices each way.
     """
-    if not delta > 0:
-        raise InputError(f"mixing_time: delta must be above 0, got {delta!r}")
+    delta = checks.positive(delta, "delta", "mixing_time")
 
     def far(power: Array) -> bool:
         return bool(0.5 * np.abs(power - mu).sum(axis=1).max() > delta)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from infimum.errors import InputError
-from infimum_tdexp.model import MRP, Outcomes
+from infimum_tdexp import checks
 from infimum_tdexp.problem import PolicyEvaluation
 from infimum_tdexp.recorded import Stream
-from infimum_tdexp.transitions import TRANSITIONS, Array, Batch, Moments, Request, check_gamma
+from infimum_tdexp.tables import WHAT, Table, probabilities, rows, tabular, title
+from infimum_tdexp.transitions import TRANSITIONS, Array, Batch, Moments, Request
 
-WHAT = "from_gymnasium"
 _SESSIONS = 4
 """Played runs that are kept open."""
 Features = Callable[[Any], Any] | Array | Literal["tabular"]
@@ -52,13 +52,20 @@ class Environment:
     moments: Moments | None = None
 
     def __init__(self, make: Callable[[], Any], policy: Any, features: Callable[[Any], Any], gamma: float) -> None:
-        check_gamma(gamma, "Environment")
-        if not (policy == "uniform" or callable(policy)):
-            raise InputError(f"Environment: policy must be 'uniform' or a function of the observation, got {policy!r}")
-        self.make, self.policy, self.features, self.gamma = make, policy, features, float(gamma)
-        env = make()
+        if not (callable(policy) or (isinstance(policy, str) and policy == "uniform")):
+            raise InputError(
+                f"Environment: policy must be 'uniform' or a function of the observation, got {checks.shown(policy)}"
+            )
+        if not callable(features):
+            raise InputError(
+                f"Environment: features must be a function of the observation, got {checks.shown(features)}"
+            )
+        self.make, self.policy, self.features = make, policy, features
+        self.gamma = checks.discount(gamma, "Environment")
+        env = made(make)
+        self.dimension = 0
         self.dimension = len(self.seen(env.reset(seed=0)[0]))
-        self.title = str(getattr(env.spec, "id", None) or type(env.unwrapped).__name__)
+        self.title = title(env)
         env.close()
         self._open: OrderedDict[tuple[int, int], tuple[int, list[Iterator[Any]]]] = OrderedDict()
         self._last: tuple[Any, Any] = (None, None)
@@ -68,9 +75,16 @@ class Environment:
 
     def seen(self, observation: Any) -> Array:
         """The features of an observation, checked."""
-        phi = np.asarray(self.features(observation), dtype=np.float64)
-        if phi.ndim != 1 or not np.isfinite(phi).all():
-            raise InputError(f"features({observation!r}) gave {phi!r}; expected a vector of finite numbers")
+        given = self.features(observation)
+        try:
+            phi = np.asarray(given, dtype=np.float64)
+        except (TypeError, ValueError):
+            phi = np.array(np.nan)
+        # 0 until the first observation has been seen.
+        d = self.dimension
+        if phi.ndim != 1 or not np.isfinite(phi).all() or len(phi) != (d or len(phi)):
+            size = f"{d}" if d else "a vector of"
+            raise InputError(f"features({observation!r}) gave {checks.shown(given)}; expected {size} finite numbers")
         length = float(np.linalg.norm(phi))
         if length > 1 + 1e-12:
             raise InputError(
@@ -79,14 +93,14 @@ class Environment:
             )
         return phi
 
-    def play(self, seed: int, run: int = 0) -> Iterator[tuple[Array, float, Array, bool]]:
+    def play(self, seed: int, run: int = 0) -> Generator[tuple[Array, float, Array, bool], None, None]:
         """Endless transitions of one run: features, reward, features after it, whether that state is terminal."""
-        env, rng = self.make(), np.random.default_rng([seed, run])
+        env, rng = made(self.make), np.random.default_rng([seed, run])
         try:
             observation, _ = env.reset(seed=int(rng.integers(2**31)))
             here = self.seen(observation)
             while True:
-                action = self._action(observation, rng, env)
+                action = self._action(observation, rng, env.action_space)
                 observation, reward, terminated, truncated, _ = env.step(action)
                 after = self.seen(observation)
                 yield here, float(reward), after, bool(terminated)
@@ -97,15 +111,24 @@ class Environment:
         finally:
             env.close()
 
-    def _action(self, observation: Any, rng: np.random.Generator, env: Any) -> Any:
-        count = getattr(env.action_space, "n", None)
-        if self.policy == "uniform":
+    def _action(self, observation: Any, rng: np.random.Generator, space: Any) -> Any:
+        """What the policy does; `space` is that of the actions."""
+        count, first = getattr(space, "n", None), int(getattr(space, "start", 0))
+        if isinstance(self.policy, str):
             if count is None:
-                raise InputError(f"policy='uniform' needs a finite set of actions, got {env.action_space}")
-            return int(rng.integers(count))
+                raise InputError(f"policy='uniform' needs a finite set of actions, got {space}")
+            return first + int(rng.integers(count))
         given = self.policy(observation)
-        if np.ndim(given) == 1 and count is not None:
-            return int(rng.choice(int(count), p=np.asarray(given, dtype=np.float64)))
+        if count is None:
+            return given
+        said = f"policy({observation!r})"
+        if np.ndim(given) == 1:
+            return first + int(rng.choice(int(count), p=checks.distribution(given, int(count), said, "actions")))
+        if not space.contains(given):
+            raise InputError(
+                f"{said} gave {checks.shown(given)}; expected an action, {first} to {first + count - 1}, or "
+                f"{count} probabilities"
+            )
         return given
 
     def transitions(self, request: Request) -> Batch:
@@ -156,14 +179,22 @@ def record(
     steps : int
         How many.
     seed : int, default 0
+        Of the environment and the policy, at least 0.
 
     Returns
     -------
     Stream
+
+    Raises
+    ------
+    InputError
+        As `from_gymnasium`, and for `steps` or `seed` out of range.
     """
-    played = _playing(_maker(env), policy, features, gamma).play(seed)
-    rows = [next(played) for _ in range(steps)]
-    here, rewards, after, ended = (np.array(column) for column in zip(*rows, strict=True))
+    steps, seed = checks.whole(steps, "steps", "record"), checks.whole(seed, "seed", "record", least=0)
+    played = _playing(maker(env), policy, features, gamma).play(seed)
+    found = [next(played) for _ in range(steps)]
+    played.close()
+    here, rewards, after, ended = (np.array(column) for column in zip(*found, strict=True))
     return Stream(here, rewards, after, ended, gamma)
 
 
@@ -215,119 +246,51 @@ def from_gymnasium(
     After a terminal state nothing is expected and a new episode begins. Time limits cut episodes off without ending
     them: the model has none, and when playing the state behind the cut counts by its value.
     """
-    make = _maker(env)
-    example = make()
-    table = getattr(example.unwrapped, "P", None)
-    name = str(getattr(example.spec, "id", None) or type(example.unwrapped).__name__)
+    make = maker(env)
+    example = made(make)
+    table, name = Table.of(example), title(example)
+    example.close()
     if model and table is None:
         raise InputError(f"{WHAT}: {name} states no transitions (unwrapped.P); leave model out to play it")
     if table is None or model is False:
-        if sampling != "markov":
+        if checks.sampling(sampling, WHAT) != "markov":
+            why = f"{name} states none" if table is None else "model=False leaves it out"
+            raise InputError(f"{WHAT}: sampling='iid' needs a model, but {why}; play it in order, sampling='markov'")
+        return PolicyEvaluation(_playing(make, policy, features, gamma), runs=runs, name=name)
+    return table.problem(policy, features, gamma, sampling=sampling, scale_features=scale_features, runs=runs)
+
+
+def _playing(make: Callable[[], Any], policy: Any, features: Any, gamma: float) -> Environment:
+    """An environment to be played, with features and policy as functions of the observation."""
+    env = made(make)
+    n, actions = getattr(env.observation_space, "n", None), getattr(env.action_space, "n", None)
+    env.close()
+    if not callable(features):
+        if n is None:
             raise InputError(
-                f"{WHAT}: sampling={sampling!r} needs a model, which {name} does not state; play it in order"
+                f"{WHAT}: features={checks.shown(features)} needs finitely many states, got {env.observation_space}; "
+                "give a function of the observation"
             )
-        played = _playing(make, policy, features, gamma)
-        return PolicyEvaluation(played, runs=runs, name=name)
-    n, actions = len(table), len(table[0])
-    start = np.asarray(example.unwrapped.initial_state_distrib, dtype=np.float64)
-    outcomes = table_outcomes(table, policy_table(policy, n, actions), start)
-    phi = np.eye(n) if isinstance(features, str) else _rows(features, n)
-    if isinstance(features, str):
-        _only_tabular(features)
-        states = _visited(outcomes, n)
-        phi = phi[:, states]
-    made = MRP.from_outcomes(outcomes, phi, gamma, restart=start, sampling=sampling, scale_features=scale_features)
-    return PolicyEvaluation(made, runs=runs, name=name)
+        table = np.eye(int(n)) if tabular(features) else rows(features, int(n))
+        features = table.__getitem__
+    if policy != "uniform" if isinstance(policy, str) else not callable(policy):
+        if n is None or actions is None:
+            raise InputError(
+                f"{WHAT}: policy={checks.shown(policy)} needs finitely many states and actions; expected 'uniform' or "
+                "a function of the observation"
+            )
+        policy = probabilities(policy, int(n), int(actions)).__getitem__
+    return Environment(make, policy, features, gamma)
 
 
-def policy_table(policy: Any, n: int, actions: int) -> Array:
-    """Probabilities of the actions by state, (n, actions).
+def maker(env: Any) -> Callable[[], Any]:
+    """A function that makes fresh environments.
 
     Raises
     ------
     InputError
-        For a policy that is neither "uniform", an array, nor a function, or whose rows are no distributions.
+        If gymnasium is not installed, or knows no such environment.
     """
-    if isinstance(policy, str):
-        if policy != "uniform":
-            raise InputError(f"{WHAT}: policy={policy!r}; expected 'uniform', an array or a function of the state")
-        return np.full((n, actions), 1.0 / actions)
-    given = [policy(s) for s in range(n)] if callable(policy) else policy
-    table = np.asarray(given)
-    if table.shape == (n,) and table.dtype.kind in "iu" and table.min() >= 0 and table.max() < actions:
-        return np.eye(actions)[table]  # type: ignore[no-any-return]
-    table = table.astype(np.float64)
-    if table.shape != (n, actions) or (table < 0).any() or not np.allclose(table.sum(axis=1), 1.0, atol=1e-8):
-        raise InputError(
-            f"{WHAT}: policy must give an action (0 to {actions - 1}) for each of {n} states, or probabilities, "
-            f"({n}, {actions}), whose rows sum to 1; got shape {table.shape}"
-        )
-    return table
-
-
-def table_outcomes(table: Any, policy: Array, start: Array) -> Outcomes:
-    """What can happen under a policy, from gymnasium's `P[s][a] = [(probability, next state, reward, done), …]`."""
-    rows = [
-        (s, policy[s, a] * p, t, reward, not done)
-        for s, choices in table.items()
-        for a, found in choices.items()
-        for p, t, reward, done in found
-        if policy[s, a] * p > 0
-    ]
-    source, chance, target, reward, goes_on = (np.array(column) for column in zip(*rows, strict=True))
-    ends, first = np.flatnonzero(~goes_on), np.flatnonzero(start)
-    again = np.repeat(ends, len(first))
-    to = np.tile(first, len(ends))
-    stay = np.flatnonzero(goes_on)
-    joined = [
-        (source[stay], source[again]),
-        (chance[stay], chance[again] * start[to]),
-        (target[stay], to),
-        (reward[stay], reward[again]),
-        (goes_on[stay], goes_on[again]),
-    ]
-    return Outcomes.sorted(*(np.concatenate(both) for both in joined))
-
-
-def _visited(outcomes: Outcomes, n: int) -> Array:
-    from infimum_tdexp import chain
-
-    return chain.recurrent(outcomes.matrix(n, ends=True), WHAT)
-
-
-def _rows(features: Any, n: int) -> Array:
-    rows = np.asarray([features(s) for s in range(n)] if callable(features) else features, dtype=np.float64)
-    if rows.ndim != 2 or len(rows) != n:
-        raise InputError(f"{WHAT}: features must have a row for each of {n} states, got shape {rows.shape}")
-    return rows
-
-
-def _only_tabular(features: str) -> None:
-    if features != "tabular":
-        raise InputError(
-            f"{WHAT}: features={features!r}; expected 'tabular', an array or a function of the observation"
-        )
-
-
-def _playing(make: Callable[[], Any], policy: Any, features: Any, gamma: float) -> Environment:
-    env = make()
-    n = getattr(env.observation_space, "n", None)
-    if isinstance(features, str):
-        _only_tabular(features)
-        if n is None:
-            raise InputError(f"{WHAT}: features='tabular' needs finitely many states, got {env.observation_space}")
-        features = np.eye(int(n))
-    if not callable(features):
-        rows = _rows(features, int(n or 0))
-        features = rows.__getitem__
-    if policy != "uniform" if isinstance(policy, str) else not callable(policy):
-        policy = policy_table(policy, int(n or 0), int(env.action_space.n)).__getitem__
-    env.close()
-    return Environment(make, policy, features, gamma)
-
-
-def _maker(env: Any) -> Callable[[], Any]:
-    """A function that makes fresh environments."""
     try:
         import gymnasium
     except ModuleNotFoundError as error:
@@ -348,3 +311,11 @@ def _maker(env: Any) -> Callable[[], Any]:
     if callable(env):
         return env  # type: ignore[no-any-return]
     raise InputError(f"{WHAT}: env must be an id, an environment or a function that makes one, got {env!r}")
+
+
+def made(make: Callable[[], Any]) -> Any:
+    """A fresh environment."""
+    env = make()
+    if not (hasattr(env, "reset") and hasattr(env, "step") and hasattr(env, "unwrapped")):
+        raise InputError(f"{WHAT}: expected a function that makes an environment of gymnasium, it made {env!r}")
+    return env

@@ -9,11 +9,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from infimum.errors import InputError
-from infimum_tdexp import kernel
+from infimum_tdexp import checks, kernel
 from infimum_tdexp.lstd import accumulate, solved
 from infimum_tdexp.recorded import Stream
-from infimum_tdexp.schedules import Doubling, Exponential, checked_positive, checked_whole
-from infimum_tdexp.transitions import Array, Batch, check_gamma
+from infimum_tdexp.schedules import BETA, usual
+from infimum_tdexp.transitions import Array, Batch
 
 WHAT = "TDPolicyEvaluator"
 
@@ -29,8 +29,8 @@ class TDPolicyEvaluator(BaseEstimator):  # type: ignore[misc]
         "lstd" is statistically better, for d^2 numbers a transition.
     eta0 : float, default 1.0
         First step size, for features of norm at most 1.
-    beta : float, default 1.0
-        The last step of T is `eta0 beta/T`.
+    beta : float, default 10.0
+        The last step of T is `eta0 beta/T`; T where beta is larger.
     lam : float, default 0.0
         Regularization; biases the values.
     epochs : int, default 1
@@ -68,7 +68,7 @@ class TDPolicyEvaluator(BaseEstimator):  # type: ignore[misc]
         gamma: float = 0.99,
         method: Literal["td", "lstd"] = "td",
         eta0: float = 1.0,
-        beta: float = 1.0,
+        beta: float = BETA,
         lam: float = 0.0,
         epochs: int = 1,
         scale_features: bool = True,
@@ -120,21 +120,23 @@ class TDPolicyEvaluator(BaseEstimator):  # type: ignore[misc]
             phi, psi, rewards = self._recorded(X, (y, next_X, terminated), fresh)
         else:
             phi, psi, rewards = self._arrays(X, y, next_X, terminated, fresh)
+        largest = checks.longest(phi)
+        if largest > 1 + 1e-12 and not self.scale_features:
+            raise InputError(f"{WHAT}: max ||phi|| = {largest:.4g} > 1: pass scale_features=True, or scale them")
         if fresh:
-            self._begin(phi)
+            self._begin(phi.shape[1], max(1.0, largest))
         batch = Batch.of((phi / self._scale)[:, None], (psi / self._scale)[:, None], rewards[:, None])
         self._absorb(batch, self.epochs if whole else 1, len(rewards) * self.epochs if whole else None)
         return self
 
     def _check(self) -> None:
-        check_gamma(self.gamma, WHAT)
-        checked_positive(self.eta0, "eta0", WHAT)
-        checked_positive(self.beta, "beta", WHAT)
-        checked_whole(self.epochs, "epochs", WHAT)
+        checks.discount(self.gamma, WHAT)
+        checks.positive(self.eta0, "eta0", WHAT)
+        checks.positive(self.beta, "beta", WHAT)
+        checks.whole(self.epochs, "epochs", WHAT)
+        checks.non_negative(self.lam, "lam", WHAT)
         if self.method not in ("td", "lstd"):
             raise InputError(f"{WHAT}: method={self.method!r}; expected 'td' or 'lstd'")
-        if not (isinstance(self.lam, int | float) and 0 <= self.lam < np.inf):
-            raise InputError(f"{WHAT}: lam={self.lam!r}; expected a number >= 0")
 
     def _recorded(self, X: Stream, beside: tuple[Any, ...], fresh: bool) -> tuple[Array, Array, Array]:
         if any(one is not None for one in beside):
@@ -146,26 +148,27 @@ class TDPolicyEvaluator(BaseEstimator):  # type: ignore[misc]
 
     def _arrays(self, X: Any, y: Any, next_X: Any, terminated: Any, fresh: bool) -> tuple[Array, Array, Array]:
         """Features, `gamma phi' - phi` and rewards of transitions that were given as arrays."""
+        if y is None:
+            raise InputError(f"{WHAT} requires y to be passed, but the target y is None: it holds the rewards")
         phi, rewards = validate_data(
             self, X, y, reset=fresh, dtype=np.float64, y_numeric=True, ensure_min_samples=2 if next_X is None else 1
         )
+        rows = len(phi)
         after = phi[1:] if next_X is None else validate_data(self, next_X, reset=False, dtype=np.float64)
         if next_X is None:
             phi, rewards = phi[:-1], rewards[:-1]
         if after.shape != phi.shape:
             raise InputError(f"{WHAT}: next_X must have the shape of X, {phi.shape}, got {after.shape}")
-        ended = np.zeros(len(phi), dtype=bool) if terminated is None else np.asarray(terminated)
-        if next_X is None and terminated is not None:
-            ended = ended[:-1]
-        if ended.shape != (len(phi),) or ended.dtype != bool:
-            raise InputError(f"{WHAT}: terminated must hold a boolean for each row, got {ended.dtype} {ended.shape}")
-        return phi, np.where(ended[:, None], 0.0, self.gamma) * after - phi, np.asarray(rewards, dtype=np.float64)
+        ended = np.zeros(rows, dtype=bool) if terminated is None else np.asarray(terminated)
+        if ended.shape != (rows,) or ended.dtype != bool:
+            raise InputError(
+                f"{WHAT}: terminated must hold a boolean for each of {rows} rows, got {checks.shown(terminated)}"
+            )
+        follow = np.where(ended[: len(phi), None], 0.0, self.gamma) * after
+        return phi, follow - phi, np.asarray(rewards, dtype=np.float64)
 
-    def _begin(self, phi: Array) -> None:
-        d, largest = phi.shape[1], float(np.linalg.norm(phi, axis=1).max())
-        if largest > 1 + 1e-12 and not self.scale_features:
-            raise InputError(f"{WHAT}: max ||phi|| = {largest:.4g} > 1: pass scale_features=True, or scale them")
-        self._scale = max(1.0, largest)
+    def _begin(self, d: int, scale: float) -> None:
+        self._scale = scale
         self._W, self._A, self._b = np.zeros((1, d)), 1e-6 * np.eye(d)[None], np.zeros((1, d))
         self.n_transitions_ = 0
 
@@ -176,9 +179,7 @@ class TDPolicyEvaluator(BaseEstimator):  # type: ignore[misc]
             accumulate(self._A, self._b, batch)
             self._W = solved(self._A, self._b)
         else:
-            beta = self.beta if horizon is None else min(self.beta, horizon)
-            first = max(1024, int(np.ceil(beta)))
-            schedule = Doubling(first, self.eta0, beta) if horizon is None else Exponential(horizon, self.eta0, beta)
+            schedule = usual(horizon, self.eta0, self.beta)
             with np.errstate(over="ignore", invalid="ignore"):
                 for epoch in range(epochs):
                     kernel.learn(self._W, batch, [schedule(done + epoch * N + k) for k in range(N)], self.lam)

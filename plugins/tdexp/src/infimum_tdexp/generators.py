@@ -8,6 +8,7 @@ import numpy as np
 from annotated_types import Ge, Gt, Lt
 
 from infimum.errors import InputError
+from infimum_tdexp import checks
 from infimum_tdexp.model import MRP
 from infimum_tdexp.problem import PolicyEvaluation
 from infimum_tdexp.transitions import Array
@@ -55,11 +56,17 @@ def garnet(
     Raises
     ------
     InputError
-        For d or branching above n.
+        For d or branching above n, and options out of range.
     """
+    what = "tdexp.garnet"
+    n, d, branching = (
+        checks.whole(one, name, what, least)
+        for one, name, least in ((n, "n", 2), (d, "d", 1), (branching, "branching", 1))
+    )
+    checks.number(spread, "spread", what, "a finite number >= 1", lambda x: x >= 1)
     if max(d, branching) > n:
-        raise InputError(f"tdexp.garnet: d={d} and branching={branching} must be at most n={n}")
-    rng = np.random.default_rng(data_seed)
+        raise InputError(f"{what}: d={d} and branching={branching} must be at most n={n}")
+    rng = np.random.default_rng(checks.whole(data_seed, "data_seed", what, least=0))
     P = np.zeros((n, n))
     for row in P:
         # Differences of sorted uniform numbers: a uniform distribution over the simplex.
@@ -98,12 +105,13 @@ def boyan_chain(
     Raises
     ------
     InputError
-        For n that is not 4 m + 1.
+        For n that is not 4 m + 1, and options out of range.
 
     References
     ----------
     Boyan, "Technical update: least-squares temporal difference learning", 2002.
     """
+    n = checks.whole(n, "n", "tdexp.boyan_chain", least=5)
     if n % 4 != 1:
         raise InputError(f"tdexp.boyan_chain: n must be 4 m + 1, such as 13, got {n}")
     P, r = np.zeros((n, n)), np.full((n, n), -3.0)
@@ -144,10 +152,12 @@ def random_walk(
     Raises
     ------
     InputError
-        For d above n.
+        For d above n, and options out of range.
     """
+    what = "tdexp.random_walk"
+    n, d, width = checks.whole(n, "n", what, least=3), checks.whole(d, "d", what), checks.positive(width, "width", what)
     if d > n:
-        raise InputError(f"tdexp.random_walk: d={d} features need as many states, n={n}")
+        raise InputError(f"{what}: d={d} features need as many states, n={n}")
     P = 0.5 * (np.eye(n, k=1) + np.eye(n, k=-1))
     r = np.zeros((n, n + 1))
     r[[0, -1], n] = -1.0, 1.0
@@ -195,11 +205,13 @@ def refresh_chain(
     Raises
     ------
     InputError
-        For d above n.
+        For d above n, and options out of range.
     """
+    what = "tdexp.refresh_chain"
+    n, d, rho = checks.whole(n, "n", what, least=2), checks.whole(d, "d", what), checks.fraction(rho, "rho", what)
     if d > n:
-        raise InputError(f"tdexp.refresh_chain: d={d} must be at most n={n}")
-    rng = np.random.default_rng(data_seed)
+        raise InputError(f"{what}: d={d} must be at most n={n}")
+    rng = np.random.default_rng(checks.whole(data_seed, "data_seed", what, least=0))
     mu = rng.dirichlet(np.full(n, 2.0))
     P = rho * np.eye(n) + (1 - rho) * mu
     phi = rng.standard_normal((n, d))
@@ -209,7 +221,7 @@ def refresh_chain(
 
 
 def baird(gamma: Discount = 0.99, runs: Size = 1) -> PolicyEvaluation:
-    """Baird's star: all states lead to the last, but are visited equally often. TD(0) diverges for any step size.
+    """Baird's star: all states lead to the last, but are visited equally often. TD(0) drifts away at any step size.
 
     States are drawn uniformly and transitions by the policy that is evaluated, so states do not follow each other.
     The eight features of seven states are dependent, and divided by their largest norm.

@@ -10,8 +10,8 @@ from infimum_tdexp.transitions import Array, Batch
 
 LIMIT = 1e8
 """Norm of the weights beyond which a run has diverged."""
-_NUMBERS = 1 << 15
-"""Feature entries that are looked up at once: two tables of 256 KiB, which stay in a core's cache."""
+_NUMBERS = 1 << 16
+"""Feature entries that are looked up at once: two tables of 512 KiB, which stay in a core's cache."""
 
 
 def chunk(dimension: int, runs: int) -> int:

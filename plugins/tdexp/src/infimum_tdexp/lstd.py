@@ -11,8 +11,7 @@ import numpy as np
 from annotated_types import Gt
 
 from infimum.solver import Metric, Slot, Solver
-from infimum_tdexp import kernel
-from infimum_tdexp.schedules import checked_positive
+from infimum_tdexp import checks, kernel
 from infimum_tdexp.transitions import TRANSITIONS, Array, Batch, Request
 
 NAME = "tdexp.lstd"
@@ -62,7 +61,7 @@ class LSTD(Solver):
     )
 
     def __post_init__(self) -> None:
-        checked_positive(self.ridge, "ridge", NAME)
+        checks.positive(self.ridge, "ridge", NAME)
 
     def slots(self) -> tuple[Slot, ...]:
         return (Slot("process", needs=(TRANSITIONS,), at_least=1, at_most=1, empty=None),)

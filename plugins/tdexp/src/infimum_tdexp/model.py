@@ -9,25 +9,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from infimum.errors import InputError
-from infimum_tdexp import chain
-from infimum_tdexp.transitions import (
-    BLOCK,
-    TRANSITIONS,
-    Array,
-    Batch,
-    Moments,
-    Request,
-    check_gamma,
-    check_rank,
-    check_sampling,
-    joined,
-    scaled,
-    uniforms,
-)
+from infimum_tdexp import chain, checks
+from infimum_tdexp.transitions import BLOCK, TRANSITIONS, Array, Batch, Moments, Request, joined, uniforms
 
 WHAT = "MRP"
-_SUM = 1e-8
-"""Up to which rows of probabilities may miss 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,9 +118,13 @@ class MRP:
         scale_features: bool = False,
         unique: bool = True,
     ) -> None:
-        P, r, ends, start = _checked(P, r, restart, mu)
-        outcomes = Outcomes.of(P, r, ends, start)
-        self._set_up(outcomes, features, gamma, noise, start, mu, sampling, scale_features, unique)
+        P, r = checks.numbers(P, f"{WHAT}: P"), checks.numbers(r, f"{WHAT}: r")
+        n = _states(P, r)
+        restart = None if restart is None else checks.distribution(restart, n, f"{WHAT}: restart")
+        mu = None if mu is None else checks.distribution(mu, n, f"{WHAT}: mu")
+        P, ends = _probabilities(P, episodes=restart is not None)
+        outcomes = Outcomes.of(P, r, ends, restart)
+        self._set_up(outcomes, features, gamma, noise, restart, mu, sampling, scale_features, unique)
 
     @classmethod
     def from_outcomes(
@@ -166,13 +155,11 @@ class MRP:
         scale_features: bool,
         unique: bool,
     ) -> None:
-        check_gamma(gamma, WHAT)
-        if not (np.isfinite(noise) and noise >= 0):
-            raise InputError(f"{WHAT}: noise must be a finite number >= 0, got {noise!r}")
-        self.gamma, self.noise, self.sampling = float(gamma), float(noise), check_sampling(sampling, WHAT)
+        self.gamma, self.noise = checks.discount(gamma, WHAT), checks.non_negative(noise, "noise", WHAT)
+        self.sampling = checks.sampling(sampling, WHAT)
         if mu is not None and sampling == "markov":
             raise InputError(f"{WHAT}: states of a given distribution mu are drawn independently; set sampling='iid'")
-        phi = scaled(features, scale_features, WHAT)
+        phi = checks.features(features, scale_features, WHAT)
         n = int(max(outcomes.source.max(), outcomes.target.max())) + 1
         if len(phi) != n:
             raise InputError(f"{WHAT}: features of {len(phi)} states were given, but there are {n} states")
@@ -182,11 +169,11 @@ class MRP:
         self.features = phi[self.states]
         self.dimension = phi.shape[1]
         self.chain = whole[np.ix_(self.states, self.states)]
-        self.mu = chain.stationary(self.chain, WHAT) if mu is None else np.asarray(mu, dtype=np.float64)
-        self.restart = None if restart is None else np.asarray(restart)[self.states]
+        self.mu = chain.stationary(self.chain, WHAT) if mu is None else mu
+        self.restart = None if restart is None else restart[self.states]
         self.unique = unique
         if unique:
-            check_rank(self.features[self.mu > 0], WHAT)
+            checks.rank(self.features[self.mu > 0], WHAT)
         self._tables()
 
     def _tables(self) -> None:
@@ -301,42 +288,29 @@ class MRP:
         return made
 
 
-def _checked(P: Any, r: Any, restart: Any, mu: Any) -> tuple[Array, Array, Array, Array | None]:
-    """The model as arrays, with the chances of ending by state, or an `InputError`."""
-    P, r = np.array(P, dtype=np.float64), np.array(r, dtype=np.float64)
+def _states(P: Array, r: Array) -> int:
+    """Number of states, if the shapes agree."""
     n = len(P) if P.ndim == 2 else 0
-    if P.ndim != 2 or P.shape != (n, n) or n == 0:
+    if n == 0 or P.shape != (n, n):
         raise InputError(f"{WHAT}: P must be a square matrix of probabilities, got shape {P.shape}")
     if r.shape not in ((n,), (n, n), (n, n + 1)):
         raise InputError(
             f"{WHAT}: r must have shape ({n},), by state, ({n}, {n}), by transition, or ({n}, {n + 1}), with the ends "
             f"of episodes, got {r.shape}"
         )
-    if not np.isfinite(r).all():
-        raise InputError(f"{WHAT}: r holds NaN or inf")
-    if not np.isfinite(P).all() or (P < 0).any():
-        row = int(np.argmax((~np.isfinite(P) | (P < 0)).any(axis=1)))
-        raise InputError(f"{WHAT}: row {row} of P holds a number that is no probability")
+    return n
+
+
+def _probabilities(P: Array, *, episodes: bool) -> tuple[Array, Array]:
+    """P without its rounding errors, and the chances of an episode's end by state, shape (n,)."""
+    if (P < 0).any():
+        row = int(np.argmax((P < 0).any(axis=1)))
+        raise InputError(f"{WHAT}: row {row} of P holds a number that is no probability, {P[row].min():g}")
     sums = P.sum(axis=1)
-    wrong = sums > 1 + _SUM if restart is not None else np.abs(sums - 1) > _SUM
+    wrong = sums > 1 + checks.SUM if episodes else np.abs(sums - 1) > checks.SUM
     if wrong.any():
         row = int(np.argmax(wrong))
-        hint = "" if restart is not None or sums[row] > 1 else "; for chances of ending an episode give restart too"
+        hint = "" if episodes or sums[row] > 1 else "; for chances of ending an episode give restart too"
         raise InputError(f"{WHAT}: rows of P do not sum to 1 (row {row}: {sums[row]:.6g}){hint}")
-    for name, given in (("restart", restart), ("mu", mu)):
-        if given is not None:
-            _distribution(given, n, name)
-    ends = np.zeros(n) if restart is None else np.where(sums < 1 - _SUM, 1 - sums, 0.0)
-    P *= ((1 - ends) / np.where(sums > 0, sums, 1.0))[:, None]
-    return P, r, ends, None if restart is None else np.asarray(restart, dtype=np.float64)
-
-
-def _distribution(given: Any, n: int, name: str) -> None:
-    p = np.asarray(given, dtype=np.float64)
-    if p.shape != (n,) or not np.isfinite(p).all() or (p < 0).any() or abs(p.sum() - 1) > _SUM:
-        raise InputError(f"{WHAT}: {name} must be a distribution over the {n} states, got {_short(given)}")
-
-
-def _short(given: Any) -> str:
-    text = repr(given)
-    return text if len(text) < 60 else text[:57] + "…"
+    ends = np.where(sums < 1 - checks.SUM, 1 - sums, 0.0) if episodes else np.zeros(len(P))
+    return P * ((1 - ends) / np.where(sums > 0, sums, 1.0))[:, None], ends

@@ -9,6 +9,7 @@ import numpy as np
 
 from infimum.errors import InputError
 from infimum.problem.base import PointMetric, Problem, Term
+from infimum_tdexp import checks
 from infimum_tdexp.transitions import TRANSITIONS, Array, Moments, Process
 
 
@@ -51,10 +52,11 @@ class PolicyEvaluation(Problem):
 
     def __init__(self, process: Process, runs: int = 1, name: str = "") -> None:
         if TRANSITIONS not in getattr(process, "capabilities", ()):
-            raise InputError(f"PolicyEvaluation: expected a process with transitions (MRP, Stream, …), got {process!r}")
-        if isinstance(runs, bool) or not isinstance(runs, int | np.integer) or runs < 1:
-            raise InputError(f"PolicyEvaluation: runs must be an integer >= 1, got {runs!r}")
-        self.process, self.runs, self.name = process, int(runs), name
+            raise InputError(
+                f"PolicyEvaluation: expected a process with transitions (MRP, Stream, …), got {checks.shown(process)}"
+            )
+        runs = checks.whole(runs, "runs", "PolicyEvaluation")
+        self.process, self.runs, self.name = process, runs, name
         self._terms = (Term("process", process),)
 
     @property
@@ -76,8 +78,8 @@ class PolicyEvaluation(Problem):
         return np.zeros(d if self.runs == 1 else (self.runs, d))
 
     def prepare(self, start: Any) -> Array:
-        x = np.array(start, dtype=np.float64)
-        if x.ndim not in (1, 2) or x.shape[-1] != self.process.dimension or 0 in x.shape:
+        x = checks.numbers(start, "x0", remedy="a start must be finite")
+        if x.ndim not in (1, 2) or x.shape[-1] != self.process.dimension:
             d = self.process.dimension
             raise InputError(f"x0: expected weights of shape ({d},), or (runs, {d}) for several runs, got {x.shape}")
         return x

@@ -5,22 +5,14 @@ from __future__ import annotations
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from zipfile import BadZipFile
 
 import numpy as np
 from annotated_types import Ge, Lt
 
 from infimum.errors import InputError
-from infimum_tdexp.transitions import (
-    BLOCK,
-    TRANSITIONS,
-    Batch,
-    Moments,
-    Request,
-    check_gamma,
-    check_sampling,
-    scaled,
-    uniforms,
-)
+from infimum_tdexp import checks
+from infimum_tdexp.transitions import BLOCK, TRANSITIONS, Array, Batch, Moments, Request, uniforms
 
 if TYPE_CHECKING:
     from infimum_tdexp.problem import PolicyEvaluation
@@ -70,19 +62,21 @@ class Stream:
         sampling: Literal["markov", "iid"] = "markov",
         scale_features: bool = False,
     ) -> None:
-        check_gamma(gamma, WHAT)
-        now, after = np.asarray(features, dtype=np.float64), np.asarray(next_features, dtype=np.float64)
+        now, after = (
+            checks.numbers(one, f"{WHAT}: {name}")
+            for one, name in ((features, "features"), (next_features, "next_features"))
+        )
         if now.ndim != 2 or now.shape != after.shape:
             raise InputError(f"{WHAT}: features {now.shape} and next_features {after.shape} must be equal, (N, d)")
-        both = scaled(np.concatenate([now, after]), scale_features, WHAT)
+        both = checks.features(np.concatenate([now, after]), scale_features, WHAT)
         self.phi, follow = both[: len(now)], both[len(now) :]
-        self.rewards = np.asarray(rewards, dtype=np.float64)
-        if self.rewards.shape != (len(now),) or not np.isfinite(self.rewards).all():
-            raise InputError(f"{WHAT}: rewards must be {len(now)} finite numbers, got shape {self.rewards.shape}")
+        self.rewards = checks.numbers(rewards, f"{WHAT}: rewards")
+        if self.rewards.shape != (len(now),):
+            raise InputError(f"{WHAT}: rewards must be {len(now)} numbers, got shape {self.rewards.shape}")
         ended = np.zeros(len(now), dtype=bool) if terminated is None else np.asarray(terminated)
         if ended.shape != (len(now),) or ended.dtype != bool:
             raise InputError(f"{WHAT}: terminated must be {len(now)} booleans, got {ended.dtype} of {ended.shape}")
-        self.gamma, self.sampling = float(gamma), check_sampling(sampling, WHAT)
+        self.gamma, self.sampling = checks.discount(gamma, WHAT), checks.sampling(sampling, WHAT)
         self.dimension = self.phi.shape[1]
         self.psi = np.where(ended[:, None], 0.0, self.gamma) * follow - self.phi
 
@@ -147,11 +141,7 @@ def stream(
     """
     from infimum_tdexp.problem import PolicyEvaluation
 
-    try:
-        with np.load(path, allow_pickle=False) as held:
-            arrays = {name: held[name] for name in held.files}
-    except (OSError, ValueError) as error:
-        raise InputError(f"tdexp.stream: {path} cannot be read as an .npz file of arrays: {error}") from error
+    arrays = _loaded(path)
     missing = [name for name in ("features", "rewards", "next_features") if name not in arrays]
     if missing:
         there = ", ".join(arrays) or "nothing"
@@ -159,6 +149,20 @@ def stream(
     features, rewards, after = (arrays[name] for name in ("features", "rewards", "next_features"))
     record = Stream(features, rewards, after, arrays.get("terminated"), gamma, sampling, scale_features)
     return PolicyEvaluation(record, runs=runs, name=Path(path).stem)
+
+
+def _loaded(path: Path) -> dict[str, Array]:
+    """The arrays of an `.npz` file."""
+    try:
+        # Opened here: numpy leaves a file open that it cannot make out.
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as held:
+            return {name: held[name] for name in held.files}
+    except OSError as error:
+        raise InputError(f"tdexp.stream: {path} cannot be read: {error.strerror or error}") from error
+    except (ValueError, TypeError, EOFError, BadZipFile) as error:
+        raise InputError(
+            f"tdexp.stream: {path} is no .npz file of arrays of numbers, as numpy.savez writes it: {error}"
+        ) from error
 
 
 def _examples() -> list[dict[str, Any]]:

@@ -15,8 +15,8 @@ from infimum.errors import InputError
 from infimum.schedule import Constant, Schedule
 from infimum.solver import Finished, Metric, Slot, Solver
 from infimum.status import Status
-from infimum_tdexp import kernel
-from infimum_tdexp.schedules import Doubling, Exponential, Theory, checked_whole
+from infimum_tdexp import checks, kernel
+from infimum_tdexp.schedules import Theory, usual
 from infimum_tdexp.transitions import TRANSITIONS, Array, Request
 
 NAME = "tdexp.td0"
@@ -51,14 +51,15 @@ class TD0(Solver):
     Parameters
     ----------
     step : float, "auto", "theory" or a schedule, default "auto"
-        "auto" is `tdexp.exponential` from 1 over the horizon, and without a horizon `tdexp.doubling`. "theory" is
-        `tdexp.theory` with what is known of the process: far too small in practice. A number is kept constant. A
-        schedule is asked at k = 0, 1, …
+        "auto" is `tdexp.exponential` with eta0 = 1 and beta = 10 over the horizon, and without a horizon
+        `tdexp.doubling`. "theory" is `tdexp.theory` with what is known of the process: far too small in practice. A
+        number is kept constant. A schedule is asked at k = 0, 1, …
     horizon : int, optional
         T, the number of steps that are planned; of the schedule, where that has one.
     lam : float or "1/sqrt(T)", default 0.0
         Regularization. It moves the fixed point to `(A + lam I)^-1 b`, a bias that no number of steps removes, and
-        which is large unless lam is far below omega (1 - gamma).
+        which is large unless lam is far below omega (1 - gamma). `problem.moments.bias(lam)` says how large, where
+        the model is known.
     average : int, optional
         Report the mean of the iterates after the first so many steps: 0 for Polyak-Ruppert averaging, T/2 for the
         last half. Until then, and without it, the last iterate.
@@ -111,16 +112,16 @@ class TD0(Solver):
                 raise InputError(
                     f"{NAME}: step={step!r}; expected a number > 0, 'auto', 'theory' or a schedule"
                 ) from None
-        if lam != "1/sqrt(T)" and not (isinstance(lam, int | float) and 0 <= lam < math.inf):
-            raise InputError(f"{NAME}: lam={lam!r}; expected a number >= 0 or '1/sqrt(T)'")
+        if not (isinstance(lam, str) and lam == "1/sqrt(T)"):
+            lam = checks.number(lam, "lam", NAME, "a finite number >= 0 or '1/sqrt(T)'", lambda x: x >= 0)
         if average is not None:
-            checked_whole(average, "average", NAME, least=0)
+            average = checks.whole(average, "average", NAME, least=0)
         if horizon is None:
             horizon = getattr(step, "horizon", None)
         elif getattr(step, "horizon", horizon) != horizon:
             raise InputError(f"{NAME}: horizon={horizon}, but that of the schedule is {step.horizon}")  # type: ignore[union-attr]
         if horizon is not None:
-            checked_whole(horizon, "horizon", NAME)
+            horizon = checks.whole(horizon, "horizon", NAME)
         for option, given in (("step", step), ("lam", lam)):
             if isinstance(given, str) and given != "auto" and horizon is None:
                 raise InputError(f"{NAME}: {option}={given!r} needs horizon=T, the number of steps that are planned")
@@ -177,7 +178,7 @@ class TD0(Solver):
     @property
     def strength(self) -> float:
         """The regularization as a number."""
-        return 1.0 / math.sqrt(self.horizon or 1) if isinstance(self.lam, str) else float(self.lam)
+        return 1.0 / math.sqrt(self.horizon or 1) if isinstance(self.lam, str) else self.lam
 
     def _schedule(self, parts: Any) -> Schedule:
         step, T = self.step_size, self.horizon
@@ -186,7 +187,7 @@ class TD0(Solver):
         if not isinstance(step, str):
             return Constant(step)
         if step == "auto":
-            return Doubling() if T is None else Exponential(T)
+            return usual(T)
         process, regularized = parts.process, self.lam == "1/sqrt(T)"
         if process.sampling == "markov" and not regularized and not process.omega:
             raise InputError(
@@ -198,7 +199,10 @@ class TD0(Solver):
 
 def checked_steps(schedule: Schedule, first: int, steps: int) -> list[float]:
     """The numbers that a schedule gives for some steps, which must be finite and not below 0."""
-    etas = [float(schedule(k)) for k in range(first, first + steps)]
+    try:
+        etas = [float(schedule(k)) for k in range(first, first + steps)]
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{NAME}: the schedule {schedule!r} gave no number: {error}") from error
     low, high = min(etas), max(etas)
     if not (low >= 0 and high < math.inf and math.isfinite(sum(etas))):
         at = next(k for k, eta in enumerate(etas) if not 0 <= eta < math.inf)

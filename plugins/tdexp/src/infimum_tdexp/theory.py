@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import math
 
-from infimum.errors import InputError
-
-
-def check_gamma(gamma: float, what: str) -> None:
-    """Raise `InputError` unless `gamma` is a discount."""
-    if not (isinstance(gamma, int | float) and not isinstance(gamma, bool) and 0 <= gamma < 1):
-        raise InputError(f"{what}: gamma must be in [0, 1), got {gamma!r}")
+from infimum_tdexp import checks
 
 
 def alpha(horizon: int, beta: float = 1.0) -> float:
     """The factor from step to step, (beta/T)^(1/T)."""
+    horizon, beta = checks.whole(horizon, "horizon", "alpha"), checks.positive(beta, "beta", "alpha")
     return math.exp(math.log(beta / horizon) / horizon)
 
 
 def sum_bound(horizon: int) -> float:
     """A lower bound of sum_{t=1}^T alpha^t for beta = 1: alpha T/ln T - 1/ln T; needs T >= 2."""
+    checks.whole(horizon, "horizon", "sum_bound", least=2)
     return (alpha(horizon) * horizon - 1.0) / math.log(horizon)
 
 
@@ -29,12 +25,12 @@ def iid_step(gamma: float) -> float:
     From E<g, w* - w> >= (1 - gamma) ||V_w - V*||^2 and E||g||^2 <= 2 sigma^2 + 8 ||V_w - V*||^2: then one step gives
     E||w+ - w*||^2 <= (1 - eta (1 - gamma) omega) ||w - w*||^2 + 2 eta^2 sigma^2.
     """
-    check_gamma(gamma, "iid_step")
-    return (1.0 - gamma) / 8.0
+    return (1.0 - checks.discount(gamma, "iid_step")) / 8.0
 
 
 def markov_constants(lam: float) -> tuple[float, float]:
     """The constants C and C' of the theorems for one trajectory, at regularization `lam`."""
+    lam = checks.non_negative(lam, "lam", "markov_constants")
     c1 = 2560.0 * (2.0 + lam) ** 2
     c2 = 4.0 * (2.0 + lam) ** 2 + 4.0 * (3.0 + lam) ** 2 + 2.0 * (2.0 + lam) ** 2
     return c1 / 2.0 + 3.0 + c1 * c2, 10.0 * (3.0 + lam) ** 2
@@ -42,13 +38,15 @@ def markov_constants(lam: float) -> tuple[float, float]:
 
 def markov_step(gamma: float, omega: float, horizon: int) -> float:
     """Initial step for one trajectory, (1 - gamma) omega / (2 (C ln^2 T + C')) (Theorem 4.10); linear in omega."""
-    check_gamma(gamma, "markov_step")
+    gamma, omega = checks.discount(gamma, "markov_step"), checks.positive(omega, "omega", "markov_step")
+    horizon = checks.whole(horizon, "horizon", "markov_step")
     first, second = markov_constants(0.0)
     return (1.0 - gamma) * omega / (2.0 * (first * math.log(horizon) ** 2 + second))
 
 
 def regularized_step(horizon: int) -> float:
     """Initial step for one trajectory with lam = 1/sqrt(T) (Theorem 4.12); needs nothing but T."""
+    horizon = checks.whole(horizon, "horizon", "regularized_step")
     lam = 1.0 / math.sqrt(horizon)
     first, second = markov_constants(lam)
     return lam / (first * math.log(horizon) ** 2 + second + 8.0 + 2.0 * lam**2)
@@ -68,6 +66,11 @@ def iid_bound(horizon: int, gamma: float, omega: float, sigma2: float, distance2
     distance2 : float
         ||w_0 - w*||^2.
     """
+    what = "iid_bound"
+    horizon, omega = checks.whole(horizon, "horizon", what, least=2), checks.positive(omega, "omega", what)
+    sigma2, distance2 = (
+        checks.non_negative(one, name, what) for one, name in ((sigma2, "sigma2"), (distance2, "distance2"))
+    )
     factor, log = alpha(horizon), math.log(horizon)
     rate = omega * (1.0 - gamma)
     bias = distance2 * math.e * math.exp(-iid_step(gamma) * rate * factor * horizon / log)
@@ -84,8 +87,8 @@ def mixing_time(delta: float, m: float, rho: float) -> int:
     m, rho : float
         Of the bound m rho^t on the distance in total variation from the stationary distribution; 0 <= rho < 1.
     """
-    if not (delta > 0 and m > 0 and 0 <= rho < 1):
-        raise InputError(f"mixing_time: expected delta > 0, m > 0 and 0 <= rho < 1, got {delta:g}, {m:g}, {rho:g}")
+    delta, m = checks.positive(delta, "delta", "mixing_time"), checks.positive(m, "m", "mixing_time")
+    rho = checks.fraction(rho, "rho", "mixing_time")
     if m <= delta:
         return 0
     if rho == 0:

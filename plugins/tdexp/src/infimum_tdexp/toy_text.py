@@ -8,9 +8,10 @@ import numpy as np
 from annotated_types import Ge, Gt, Le, Lt
 
 from infimum.errors import InputError
-from infimum_tdexp.environment import _maker, from_gymnasium
+from infimum_tdexp import checks
+from infimum_tdexp.environment import maker
 from infimum_tdexp.problem import PolicyEvaluation
-from infimum_tdexp.transitions import Array
+from infimum_tdexp.tables import Table
 
 Policy = Literal["uniform", "greedy"]
 Sampling = Literal["markov", "iid"]
@@ -100,41 +101,41 @@ def frozen_lake(
     runs : int, default 1
         Independent runs at once.
     """
-    names = ("FrozenLake-v1",) if size == "4x4" else ("FrozenLake8x8-v1",)
-    return _problem(names, policy, epsilon, "tabular", gamma, sampling, runs)
+    named = {"4x4": "FrozenLake-v1", "8x8": "FrozenLake8x8-v1"}
+    if size not in named:
+        raise InputError(f"tdexp.frozen_lake: size={size!r}; expected '4x4' or '8x8'")
+    return _problem((named[size],), policy, epsilon, "tabular", gamma, sampling, runs)
 
 
 def _problem(
     names: tuple[str, ...], policy: str, epsilon: float, features: Any, gamma: float, sampling: Any, runs: int
 ) -> PolicyEvaluation:
-    """By the first of several names that the installed gymnasium knows: versions rename environments."""
+    """By the first of several names that the installed gymnasium knows: versions rename environments.
+
+    Raises
+    ------
+    InputError
+        For options out of range, or without gymnasium.
+    """
+    if policy not in ("uniform", "greedy"):
+        raise InputError(f"{names[0]}: policy={policy!r}; expected 'uniform' or 'greedy'")
+    checks.number(epsilon, "epsilon", names[0], "a number in (0, 1]", lambda x: 0 < x <= 1)
+    checks.discount(gamma, names[0])
+    table = _table(names)
+    chosen = policy if policy == "uniform" else table.near_optimal(gamma, epsilon)
+    return table.problem(chosen, features, gamma, sampling=sampling, runs=runs)
+
+
+def _table(names: tuple[str, ...]) -> Table:
     for name in names:
         try:
-            make = _maker(name)
+            env = maker(name)()
             break
         except InputError:
             if name == names[-1]:
                 raise
-    table = make().unwrapped.P
-    chosen = "uniform" if policy == "uniform" else epsilon_greedy(table, gamma, epsilon)
-    return from_gymnasium(name, chosen, features, gamma, sampling=sampling, runs=runs)
-
-
-def epsilon_greedy(table: Any, gamma: float, epsilon: float) -> Array:
-    """The optimal policy, by value iteration on gymnasium's table, mixed with the uniform one; (n, actions)."""
-    n, actions = len(table), len(table[0])
-    P, r = np.zeros((n, actions, n)), np.zeros((n, actions))
-    for s, choices in table.items():
-        for a, found in choices.items():
-            for p, t, reward, done in found:
-                r[s, a] += p * reward
-                P[s, a, t] += 0.0 if done else p
-    value = np.zeros(n)
-    for _ in range(10_000):
-        q = r + gamma * P @ value
-        value, before = q.max(axis=1), value
-        if np.abs(value - before).max() < 1e-12:
-            break
-    policy = np.full((n, actions), epsilon / actions)
-    policy[np.arange(n), q.argmax(axis=1)] += 1 - epsilon
-    return policy
+    table = Table.of(env)
+    env.close()
+    if table is None:
+        raise InputError(f"{name}: this version of gymnasium states no transitions for it (unwrapped.P)")
+    return table

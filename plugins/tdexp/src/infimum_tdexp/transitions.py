@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
-from infimum.errors import InputError
 from infimum.vocabulary import CAPABILITIES, Capability
-from infimum_tdexp import theory
 
 TRANSITIONS = "transitions"
 """The capability of a process. A call is counted in transitions: steps times runs."""
@@ -182,49 +180,3 @@ def uniforms(seed: int, block: int, shape: tuple[int, ...], stream: int = 0) -> 
     bits = np.random.Philox(key=[seed % 2**64, stream], counter=[0, 0, 0, block])
     rng = np.random.Generator(bits)
     return rng.integers(0, 2**32, size=shape, dtype=np.uint32) * _RESOLUTION, rng
-
-
-def scaled(features: Any, scale_features: bool, what: str) -> Array:
-    """Features of shape (states, d) as floats, with rows of norm at most 1.
-
-    Raises
-    ------
-    InputError
-        For another shape, numbers that are not finite, or rows that are too long and shall not be scaled.
-    """
-    phi = np.array(features, dtype=np.float64)
-    if phi.ndim != 2 or 0 in phi.shape:
-        raise InputError(f"{what}: features must have shape (states, d), got {phi.shape}")
-    if not np.isfinite(phi).all():
-        row = int(np.argmax(~np.isfinite(phi).all(axis=1)))
-        raise InputError(f"{what}: the features of state {row} hold NaN or inf")
-    largest = float(np.linalg.norm(phi, axis=1).max())
-    # What was scaled to norm 1 elsewhere may be off by a rounding error.
-    if largest > 1.0 + 1e-12:
-        if not scale_features:
-            raise InputError(
-                f"{what}: max ||phi|| = {largest:.4g} > 1, but step sizes count on norms of at most 1; pass "
-                "scale_features=True (features are divided by it, weights grow by it)"
-            )
-        phi /= largest
-    return phi
-
-
-def check_rank(phi: Array, what: str) -> None:
-    """Raise `InputError` unless the columns are linearly independent."""
-    rank = int(np.linalg.matrix_rank(phi))
-    if rank < phi.shape[1]:
-        raise InputError(
-            f"{what}: the features have rank {rank} < {phi.shape[1]} on the states that are visited, so the fixed "
-            "point w* is not unique; leave out columns that depend on others (with a constant, one of each group of "
-            "one-hot columns), or pass unique=False"
-        )
-
-
-def check_sampling(sampling: Any, what: str) -> str:
-    if sampling not in ("iid", "markov"):
-        raise InputError(f"{what}: sampling={sampling!r}; expected 'iid' (independent states) or 'markov' (one path)")
-    return str(sampling)
-
-
-check_gamma = theory.check_gamma

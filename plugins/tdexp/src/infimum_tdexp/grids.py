@@ -9,10 +9,9 @@ import numpy as np
 
 from infimum.errors import InputError
 from infimum.schedule import Schedule
-from infimum_tdexp import kernel
+from infimum_tdexp import checks, kernel
 from infimum_tdexp.lstd import LSTD, accumulate, solved
 from infimum_tdexp.problem import PolicyEvaluation
-from infimum_tdexp.schedules import checked_whole
 from infimum_tdexp.td import checked_steps
 from infimum_tdexp.transitions import Array, Request
 
@@ -53,11 +52,13 @@ class Grid:
         Raises
         ------
         InputError
-            If the fixed point is not known.
+            If the fixed point is not known, or for another number of weights.
         """
         moments = self.problem.moments
         if moments is None:
             raise InputError(f"{WHAT}: the fixed point of {self.problem.describe()} is not known")
+        if np.shape(weights)[-1:] != moments.b.shape:
+            raise InputError(f"{WHAT}: expected weights of shape (…, {len(moments.b)}), got {np.shape(weights)}")
         sound = np.isfinite(weights).all(axis=-1) & (np.abs(weights).max(axis=-1) < kernel.LIMIT)
         found = moments.errors(np.where(sound[..., None], weights, 0.0))
         return np.where(sound, found, np.inf)
@@ -95,10 +96,18 @@ def grid(
     InputError
         For numbers out of range, or a schedule that gives a step that is not finite or below 0.
     """
-    steps, runs = checked_whole(steps, "steps", WHAT), checked_whole(runs, "runs", WHAT)
-    burn_in = steps // 2 if average is None else checked_whole(average, "average", WHAT, least=0)
-    if not schedules or burn_in >= steps:
-        raise InputError(f"{WHAT}: expected schedules, and average={average} below steps={steps}")
+    if not isinstance(problem, PolicyEvaluation):
+        raise InputError(f"{WHAT}: expected a PolicyEvaluation, got {checks.shown(problem)}")
+    if not (isinstance(schedules, Mapping) and schedules and all(map(callable, schedules.values()))):
+        raise InputError(
+            f"{WHAT}: expected schedules by name, such as {{'exp': Exponential({steps})}}, got "
+            f"{checks.shown(schedules)}"
+        )
+    steps, runs = checks.whole(steps, "steps", WHAT), checks.whole(runs, "runs", WHAT)
+    seed, lam = checks.whole(seed, "seed", WHAT, least=0), checks.non_negative(lam, "lam", WHAT)
+    burn_in = steps // 2 if average is None else checks.whole(average, "average", WHAT, least=0)
+    if burn_in >= steps:
+        raise InputError(f"{WHAT}: average={average} must be below steps={steps}")
     process = problem.process
     d, count = process.dimension, len(schedules)
     W, b = np.zeros((count, runs, d)), np.zeros((runs, d))
