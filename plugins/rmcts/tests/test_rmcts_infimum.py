@@ -17,11 +17,12 @@ from infimum.plugins.build import build
 from infimum.plugins.registry import get_registry
 from infimum.runfile import RunFile
 from infimum.testing.compare import result_difference
-from infimum_rmcts import ConnectFour, GameSearch, OpenSpiel, Othello, TicTacToe, minimax, puct, rmcts
+from infimum_rmcts import ConnectFour, GameSearch, OpenSpiel, Othello, TicTacToe, TreeGame, minimax, puct, rmcts
 from infimum_rmcts.match import Match
 from infimum_rmcts.mirror import KLProx, MirrorDescent, example
 from infimum_rmcts.oracles import Cached, Heuristic, Network, Rollout, Uniform
 from infimum_rmcts.problem import after, random_positions, search
+from infimum_rmcts.report import GAP, WIDTH, _children, _layout, sections
 from infimum_rmcts.solvers import PUCT, RMCTS
 
 RUNS = Path(__file__).parents[1] / "runs"
@@ -207,8 +208,13 @@ def test_a_match_is_played_out_and_told() -> None:
         assert over[0]
         assert tree["points"][k] == 0.5 + 0.5 * (score[0] if side == 0 else -score[0])
     assert any("The first game" in note for note in result.notes)
+    assert result.notes[-1].endswith(tree["boards"][-1])
+    assert result.status is Status.converged
+    assert "all 10 games are over" in result.message
     cut = solve(problem, Match(RMCTS(4), PUCT(4), max_plies=2))
     assert cut.x["unfinished"] == 10
+    assert cut.status is Status.limit
+    assert "10 games were not over after 2 plies" in cut.message
     with pytest.raises(InputError, match="expected rmcts"):
         Match(player=MirrorDescent())  # type: ignore[arg-type]
 
@@ -232,8 +238,8 @@ def test_a_network_is_an_oracle() -> None:
 def test_reports_show_the_tree_and_the_game() -> None:
     problem = GameSearch(ConnectFour())
     for result in (solve(problem, RMCTS(300)), solve(problem, PUCT(100)), solve(problem, Match(RMCTS(9), PUCT(9)))):
-        (sections,) = [one for one in get_registry().call_hook("infimum_report_sections", result=result) if one]
-        (section,) = sections
+        (found,) = [one for one in get_registry().call_hook("infimum_report_sections", result=result) if one]
+        (section,) = found
         assert section.figures and section.tables
         tree = told(result).get("tree")
         if tree is not None:
@@ -244,6 +250,40 @@ def test_reports_show_the_tree_and_the_game() -> None:
             assert (children <= sims).all()
             assert (np.asarray(tree["depth"])[1:] == np.asarray(tree["depth"])[parent[1:]] + 1).all()
     assert not [one for one in get_registry().call_hook("infimum_report_sections", result=_other()) if one]
+
+
+def test_a_report_shows_every_board_of_the_first_game() -> None:
+    game = ConnectFour(5, 4, 3)
+    result = solve(GameSearch(game), Match(RMCTS(9), PUCT(9), swap=False))
+    tree = told(result)
+    (section,) = sections(result.extras)
+    assert not section.figures  # the lengths of one game are no picture
+    head, *rows = section.text.split("\n\n")[1:]
+    assert {1.0: "RMCTS(9) won", 0.5: "drawn", 0.0: "PUCT(9) won"}[tree["points"][0]] in head
+    assert max(len(line) for row in rows for line in row.splitlines()) <= WIDTH
+    shown: list[str] = []
+    wide = max(len(line) for board in tree["boards"] for line in board.splitlines())
+    for row in rows:
+        lines = row.splitlines()
+        for left in range(0, max(map(len, lines)), wide + GAP):
+            shown.append("\n".join(line[left : left + wide].rstrip() for line in lines))
+    assert [one.split("\n", 1)[1] for one in shown] == tree["boards"]
+    titles = [one.split("\n", 1)[0] for one in shown]
+    assert titles == ["start", *(f"{k}. {a + 1}" for k, a in enumerate(tree["moves"][0], 1))]
+
+
+def test_the_moves_of_a_tree_stand_in_the_order_of_the_actions() -> None:
+    """Those that end the game stand before the others in the record, not in the picture."""
+    game = TreeGame([[0.5, 0.2], 1, [0.1, -1], -1])
+    result = solve(GameSearch(game), RMCTS(400), oracles={"game": Uniform()})
+    nodes = told(result)["tree"]
+    children = _children(nodes)
+    assert [int(nodes["action"][k]) for k in children[0]] == [0, 1, 2, 3]
+    assert [int(nodes["action"][k]) for k in np.flatnonzero(nodes["depth"] == 1)] != [0, 1, 2, 3]
+    x = _layout(children)
+    assert (np.diff(x[children[0]]) > 0).all()
+    leaves = [k for k, below in enumerate(children) if not below]
+    assert sorted(x[leaves]) == list(range(len(leaves)))
 
 
 def _other() -> Any:

@@ -85,6 +85,17 @@ def test_it_agrees_with_cvxpy(seed: int) -> None:
         np.testing.assert_allclose(found, p.value, atol=1e-6)
 
 
+def test_priors_that_are_next_to_nothing_count() -> None:
+    """For two actions d solves a quadratic; in units of lam, with gap g and prior w of the better one."""
+    for w in (1e-6, 1e-20, 1e-60):
+        for g in (2.0, 10.0, 1e4):
+            p = regularized_policy([g, 0.0], [w, 1.0], 1.0, 1.0)
+            # w / d + (1 - w) / (g + d) = 1, multiplied out: d^2 + (g - 1) d - w g = 0.
+            b = g - 1.0
+            d = 2.0 * w * g / (b + np.sqrt(b * b + 4.0 * w * g))
+            np.testing.assert_allclose(p[0], w / d, rtol=1e-9)
+
+
 def test_masked_actions_get_nothing_and_rows_are_independent() -> None:
     rng = np.random.default_rng(0)
     q, prior = rng.uniform(-1, 1, (50, 6)), rng.dirichlet(np.ones(6), 50)
@@ -133,6 +144,17 @@ def test_budgets_are_split_completely_and_nearly_in_proportion(actions: int, bud
     assert (counts >= 0).all()
     assert (np.abs(counts - budget * prior) < 1 + 1e-9 * budget).all()
     assert (counts[prior == 0] == 0).all()
+
+
+@pytest.mark.parametrize("last", [1e-18, 4e-16])
+def test_rounding_neither_loses_nor_adds_a_simulation(last: float) -> None:
+    """Priors whose running sums pass 1 before the last action, x just at the edge."""
+    rng = np.random.default_rng(4)
+    prior = np.concatenate([rng.dirichlet(np.ones(39), 4000), np.full((4000, 1), last)], axis=1)
+    assert (np.cumsum(prior, axis=1)[:, -2] > 1.0).sum() > 100
+    counts = split_budget(prior, np.full(4000, 10**6), np.zeros(4000))
+    assert (counts >= 0).all()
+    assert (counts.sum(axis=1) == 10**6).all()
 
 
 def test_the_split_is_unbiased() -> None:

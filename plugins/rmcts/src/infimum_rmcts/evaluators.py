@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infimum.errors import InputError
+from infimum_rmcts.checks import generator, integer
+from infimum_rmcts.game import check_evaluator, check_rules, checked_answer
 
 Floats = NDArray[np.float64]
 
@@ -23,7 +25,7 @@ class Uniform:
     name = "uniform"
 
     def __init__(self, num_actions: int) -> None:
-        self.num_actions = int(num_actions)
+        self.num_actions = integer("num_actions", num_actions)
 
     def __call__(self, S: Any) -> tuple[Floats, Floats]:
         return np.ones((len(S), self.num_actions)), np.zeros(len(S))
@@ -44,17 +46,16 @@ class Rollout:
     Raises
     ------
     InputError
-        For rollouts or max_plies below 1.
+        For something that is no game, or rollouts or max_plies below 1.
     """
 
     name = "rollout"
 
     def __init__(self, game: Any, rollouts: int = 8, rng: np.random.Generator | int = 0, max_plies: int = 1000) -> None:
-        if rollouts < 1 or max_plies < 1:
-            raise InputError(f"rollouts={rollouts!r}, max_plies={max_plies!r}: expected integers >= 1")
-        self.game, self.rollouts, self.max_plies = game, int(rollouts), int(max_plies)
+        check_rules(game)
+        self.game, self.rollouts, self.max_plies = game, integer("rollouts", rollouts), integer("max_plies", max_plies)
         self.mover = getattr(game, "mover", None)
-        self.rng = np.random.default_rng(rng)
+        self.rng = generator(rng)
 
     def __call__(self, S: Any) -> tuple[Floats, Floats]:
         prior = np.asarray(self.game.legal(S), np.float64)
@@ -93,9 +94,11 @@ class Network:
     name = "network"
 
     def __init__(self, module: Any, encode: Any, max_batch: int = 4096, device: str = "cpu") -> None:
-        if max_batch < 1:
-            raise InputError(f"max_batch={max_batch!r}: expected an integer >= 1")
-        self.module, self.encode, self.max_batch, self.device = module, encode, int(max_batch), device
+        for name, one in (("module", module), ("encode", encode)):
+            if not callable(one):
+                raise InputError(f"{name}={one!r:.80}: expected a callable")
+        self.module, self.encode, self.device = module, encode, device
+        self.max_batch = integer("max_batch", max_batch)
 
     def __call__(self, S: Any) -> tuple[Floats, Floats]:
         import torch
@@ -105,7 +108,7 @@ class Network:
             self.module.eval()
         try:
             with torch.no_grad():
-                out = [self._batch(S[k : k + self.max_batch]) for k in range(0, len(S), self.max_batch)]
+                out = [self._batch(S[k : k + self.max_batch]) for k in range(0, max(len(S), 1), self.max_batch)]
         finally:
             if training:
                 self.module.train()
@@ -141,7 +144,8 @@ class Cached:
     name = "cached"
 
     def __init__(self, evaluator: Any, max_entries: int = 1_000_000) -> None:
-        self.evaluator, self.max_entries = evaluator, int(max_entries)
+        check_evaluator(evaluator)
+        self.evaluator, self.max_entries = evaluator, integer("max_entries", max_entries)
         self.hits = self.misses = 0
         self.clear()
 
@@ -170,10 +174,12 @@ class Cached:
 
     def _learn(self, S: Any, keys: list[Any], new: Any, fresh: list[Any]) -> None:
         first = dict(zip([keys[k] for k in new[::-1]], new[::-1].tolist(), strict=True))
-        prior, value = self.evaluator(S[[first[key] for key in fresh]])
-        count = len(self._keys)
+        answer = self.evaluator(S[[first[key] for key in fresh]])
         if self._prior is None:
-            self._prior = np.zeros((0, np.shape(prior)[1]))
+            shape = np.shape(answer[0]) if isinstance(answer, tuple) else ()
+            self._prior = np.zeros((0, shape[1] if len(shape) == 2 else 0))
+        prior, value = checked_answer(answer, len(fresh), self._prior.shape[1], "the evaluator behind the cache")
+        count = len(self._keys)
         if count + len(fresh) > len(self._prior):
             room = max(2 * len(self._prior), count + len(fresh), 256)
             self._prior = np.concatenate([self._prior, np.zeros((room - len(self._prior), self._prior.shape[1]))])

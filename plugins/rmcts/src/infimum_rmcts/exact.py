@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infimum.errors import InputError
+from infimum_rmcts.game import check_game, check_positions
 
 Floats = NDArray[np.float64]
 MAX_POSITIONS = 2_000_000
@@ -34,7 +35,7 @@ def levels_of(game: Any, roots: Any, max_positions: int = MAX_POSITIONS) -> list
     InputError
         If there are more positions, or they are no rows of numbers.
     """
-    if roots.dtype == object or roots.ndim != 2:
+    if not isinstance(roots, np.ndarray) or roots.dtype == object or roots.ndim != 2:
         raise InputError("minimax: positions must be rows of numbers, as those of the games of this package are")
     states, found, total = roots, [], 0
     while len(states):
@@ -79,6 +80,9 @@ def minimax(game: Any, roots: Any, max_positions: int = MAX_POSITIONS) -> tuple[
     InputError
         If there are too many positions.
     """
+    check_game(game)
+    if len(roots):
+        roots = check_positions(game, roots)
     mover = getattr(game, "mover", None)
     below: Floats = np.zeros(0)
     next_states: Any = None
@@ -88,14 +92,21 @@ def minimax(game: Any, roots: Any, max_positions: int = MAX_POSITIONS) -> tuple[
         q = np.full((len(states), game.num_actions), np.nan)
         if len(row):
             same = False if mover is None else np.asarray(mover(states))[row] == np.asarray(mover(next_states))[where]
-            q[row, action] = np.where(same, 1.0, -1.0) * below[where]
+            q[row, action] = np.where(same, 1.0, -1.0) * below[where] + 0.0  # no -0
         value = np.where(np.isnan(q), -np.inf, q).max(axis=1)
         below, next_states = np.where(over, score, value), states
     return below, q
 
 
 def all_positions(game: Any, max_positions: int = MAX_POSITIONS) -> Any:
-    """Every position of a game from its beginning that is not over, each once, in order of the number of moves."""
+    """Every position of a game from its beginning that is not over, each once, in order of the number of moves.
+
+    Raises
+    ------
+    InputError
+        For something that is no game, or more than `max_positions` positions.
+    """
+    check_game(game)
     found = []
     for states, _, _ in levels_of(game, game.initial(), max_positions):
         over, _ = game.terminal(states)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from infimum.errors import InfimumWarning, InputError, NonFiniteError
+from infimum_rmcts.checks import integer, numbers, positive
 
 Floats = NDArray[np.float64]
 Evaluator = Callable[[Any], tuple[Any, Any]]
@@ -103,11 +104,16 @@ def shown(game: Any, state: Any) -> str:
     return str(state) if show is None else str(show(state))
 
 
-def check_game(game: Any) -> None:
-    """Raise `InputError` unless `game` has what a search needs."""
-    lacking = [name for name in ("num_actions", "legal", "play", "terminal") if not hasattr(game, name)]
+def check_rules(game: Any, names: Sequence[str] = ("legal", "play", "terminal")) -> None:
+    """Raise `InputError` unless `game` has these."""
+    lacking = [name for name in names if not hasattr(game, name)]
     if lacking:
         raise InputError(f"{type(game).__name__} is no game: it lacks {', '.join(lacking)}")
+
+
+def check_game(game: Any) -> None:
+    """Raise `InputError` unless `game` has what a search needs."""
+    check_rules(game, ("num_actions", "legal", "play", "terminal"))
     actions = game.num_actions
     if isinstance(actions, bool) or not isinstance(actions, int | np.integer) or actions < 1:
         raise InputError(f"{type(game).__name__}: num_actions={actions!r}; expected an integer >= 1")
@@ -141,7 +147,9 @@ class Rules:
         name: str = "the evaluator",
         check: bool = False,
     ) -> None:
+        check_evaluator(evaluate)
         self.num_actions, self.mover, self.name, self.check = int(num_actions), mover, name, check
+        self._warned = False
         self._legal, self._play, self._terminal, self._evaluate = legal, play, terminal, evaluate
 
     @classmethod
@@ -161,13 +169,7 @@ class Rules:
         )
 
     def terminal(self, S: Any) -> tuple[NDArray[np.bool_], Floats]:
-        over, score = self._terminal(S)
-        over, score = np.asarray(over, bool), np.asarray(score, np.float64)
-        if over.shape != (len(S),) or score.shape != (len(S),):
-            raise InputError(f"terminal: expected two arrays of shape ({len(S)},), got {over.shape} and {score.shape}")
-        if over.any() and not np.isfinite(score[over]).all():
-            raise InputError("terminal: the score of a game that is over is NaN or inf")
-        return over, score
+        return checked_ends(self._terminal, S)
 
     def play(self, S: Any, actions: NDArray[np.int64]) -> Any:
         after = self._play(S, actions)
@@ -190,15 +192,7 @@ class Rules:
         legal = np.asarray(self._legal(S), bool)
         if legal.shape != (m, width):
             raise InputError(f"legal: expected shape ({m}, {width}), got {legal.shape}")
-        answer = self._evaluate(S)
-        if not isinstance(answer, tuple) or len(answer) != 2:
-            raise InputError(f"{self.name} at {where}: expected (prior, value), got {type(answer).__name__}")
-        prior, value = np.asarray(answer[0], np.float64), np.asarray(answer[1], np.float64)
-        if prior.shape != (m, width) or value.shape != (m,):
-            raise InputError(
-                f"{self.name} at {where}: expected prior ({m}, {width}) and value ({m},), "
-                f"got {prior.shape} and {value.shape}"
-            )
+        prior, value = checked_answer(self._evaluate(S), m, width, f"{self.name} at {where}")
         prior = np.where(legal, prior, 0.0)
         total = prior @ np.ones((width, 1))
         lowest, size, least = float(prior.min()), float(np.abs(value).max()), float(total.min())
@@ -224,7 +218,10 @@ class Rules:
         return prior / total, value
 
     def _outside(self) -> None:
-        # The same words each time: Python shows a warning of one place and text once.
+        # Once a search; a solver's searches begin anew, with the same words, which Python shows once.
+        if self._warned:
+            return
+        self._warned = True
         text = (
             f"{self.name} gives values outside of [-1, 1]: nothing breaks, but c_puct weighs them against the prior; "
             "scale c_puct with them"
@@ -238,43 +235,97 @@ def _same(one: Any, other: Any) -> bool:
     return bool(np.array_equal(one, other))
 
 
-def check_roots(rules: Rules, roots: Any) -> Any:
+def check_evaluator(evaluator: Any) -> None:
+    """Raise `InputError` unless `evaluator` can be called."""
+    if not callable(evaluator):
+        raise InputError(f"evaluator={evaluator!r:.80}: expected a callable of positions that gives (prior, value)")
+
+
+def checked_answer(answer: Any, m: int, width: int, who: str) -> tuple[Floats, Floats]:
+    """What an evaluator said of m positions, as arrays (m, width) and (m,).
+
+    Raises
+    ------
+    InputError
+        For anything else.
+    """
+    if not isinstance(answer, tuple) or len(answer) != 2:
+        raise InputError(f"{who}: expected (prior, value), got {type(answer).__name__}")
+    prior, value = numbers(f"{who}: prior", answer[0]), numbers(f"{who}: value", answer[1])
+    if prior.shape != (m, width) or value.shape != (m,):
+        raise InputError(f"{who}: expected prior ({m}, {width}) and value ({m},), got {prior.shape} and {value.shape}")
+    return prior, value
+
+
+def checked_ends(terminal: Callable[..., Any], S: Any) -> tuple[NDArray[np.bool_], Floats]:
+    """What a game says of the end of m games, each (m,), checked for form."""
+    over, score = terminal(S)
+    over, score = np.asarray(over, bool), np.asarray(score, np.float64)
+    if over.shape != (len(S),) or score.shape != (len(S),):
+        raise InputError(f"terminal: expected two arrays of shape ({len(S)},), got {over.shape} and {score.shape}")
+    if over.any() and not np.isfinite(score[over]).all():
+        raise InputError("terminal: the score of a game that is over is NaN or inf")
+    return over, score
+
+
+def check_positions(game: Any, positions: Any) -> Any:
+    """Positions as an array of the shape and type of the game's first one.
+
+    Raises
+    ------
+    InputError
+        For none, or positions of another shape or type.
+    """
+    states = positions if isinstance(positions, np.ndarray) else np.asarray(positions)
+    if states.ndim < 1 or len(states) == 0:
+        raise InputError("roots: expected at least one position along the first axis, got none")
+    first = game.initial() if hasattr(game, "initial") else None
+    if not isinstance(first, np.ndarray):
+        return states
+    if states.shape[1:] != first.shape[1:]:
+        raise InputError(
+            f"roots: expected positions of shape {first.shape[1:]} along the first axis, got an array {states.shape}"
+        )
+    if states.dtype != first.dtype:
+        like = states.astype(first.dtype) if states.dtype.kind in "biuf" and first.dtype.kind in "biuf" else None
+        if like is None or not np.array_equal(like, states):
+            raise InputError(f"roots: expected positions of type {first.dtype}, got {states.dtype}")
+        states = like
+    return states
+
+
+def check_roots(game: Any, roots: Any) -> Any:
     """Roots as an array of at least one position, none of them terminal.
 
     Raises
     ------
     InputError
-        For no root, or a root where the game is over.
+        As `check_positions`, and for a root where the game is over.
     """
-    states = roots if isinstance(roots, np.ndarray) else np.asarray(roots)
-    if states.ndim < 1 or len(states) == 0:
-        raise InputError("roots: expected at least one position along the first axis, got none")
-    over, _ = rules.terminal(states)
+    states = check_positions(game, roots)
+    over, _ = checked_ends(game.terminal, states)
     if over.any():
         raise InputError(f"root {int(np.argmax(over))} is terminal: there is nothing to search")
     return states
 
 
-def check_numbers(num_simulations: Any, c_puct: Any) -> tuple[int, float]:
-    """The two numbers of a search.
+def check_numbers(num_simulations: Any, c_puct: Any, max_nodes: Any) -> tuple[int, float]:
+    """The numbers of a search; simulations and c_puct come back as plain ones.
 
     Raises
     ------
     InputError
-        For simulations that are no integer >= 1, or c_puct that is not above 0.
+        For simulations or max_nodes that are no integer >= 1, or c_puct that is not above 0.
     """
-    if isinstance(num_simulations, bool) or not isinstance(num_simulations, int | np.integer) or num_simulations < 1:
-        raise InputError(f"num_simulations={num_simulations!r}: expected an integer >= 1")
-    if isinstance(c_puct, bool) or not isinstance(c_puct, int | float | np.number) or not 0 < c_puct < np.inf:
-        raise InputError(f"c_puct={c_puct!r}: expected a finite number > 0")
-    return int(num_simulations), float(c_puct)
+    integer("max_nodes", max_nodes)
+    return integer("num_simulations", num_simulations), positive("c_puct", c_puct)
 
 
 def check_nodes(roots: Any, num_simulations: int, num_actions: int, max_nodes: int) -> None:
     """Refuse a search that may need more than `max_nodes` nodes, with an estimate of their memory."""
     nodes = len(roots) * num_simulations
     if nodes > max_nodes:
-        per_node = getattr(roots, "nbytes", 0) // len(roots) + 4 * 8 * num_actions + 40
+        per_node = roots.nbytes // len(roots) + 4 * 8 * num_actions + 40
         raise InputError(
             f"{len(roots)} roots x {num_simulations} simulations may need {nodes} nodes, about "
             f"{nodes * per_node / 2**30:.1f} GiB, and max_nodes is {max_nodes}; search fewer roots at a time, or "

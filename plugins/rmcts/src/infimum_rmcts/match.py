@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 
 from infimum.errors import InputError
 from infimum.solver import Finished, Metric, Slot, Solver
+from infimum.status import Status
 from infimum_rmcts import record
+from infimum_rmcts.checks import integer, not_negative
 from infimum_rmcts.game import Rules, named, shown
 from infimum_rmcts.policy import choose
 from infimum_rmcts.problem import FAMILY, RULES
@@ -47,7 +49,8 @@ class MatchState:
 class Match(Solver):
     """Play two searches against each other from every root; an iteration is one ply of all games.
 
-    Both see the same evaluator, the one that stands in the slot. The solution is the record of the match, not a policy:
+    Both see the same evaluator, the one that stands in the slot. The run has converged when all games are over, and
+    ends at a limit when some are not after `max_plies`. The solution is the record of the match, not a policy:
     `{"score", "wins", "draws", "losses", "unfinished"}` of the player.
 
     Parameters
@@ -65,7 +68,7 @@ class Match(Solver):
     Raises
     ------
     InputError
-        For players that are no searches, a negative temperature, and whatever the searches raise.
+        For players that are no searches or have doublings, a negative temperature, and whatever the searches raise.
     """
 
     player: Search = field(default_factory=RMCTS)
@@ -94,8 +97,17 @@ class Match(Solver):
 
     def __post_init__(self) -> None:
         for name in ("player", "opponent"):
-            if not isinstance(getattr(self, name), Search):
-                raise InputError(f"rmcts.match: {name}={getattr(self, name)!r:.80}; expected rmcts.rmcts or rmcts.puct")
+            one = getattr(self, name)
+            if not isinstance(one, Search):
+                raise InputError(f"rmcts.match: {name}={one!r:.80}; expected rmcts.rmcts or rmcts.puct")
+            if getattr(one, "doublings", 0):
+                raise InputError(
+                    f"rmcts.match: {name} searches once a move; leave out doublings, raise num_simulations"
+                )
+        not_negative("rmcts.match: temperature", self.temperature)
+        integer("rmcts.match: max_plies", self.max_plies)
+        if not isinstance(self.swap, bool):
+            raise InputError(f"rmcts.match: swap={self.swap!r:.80}; expected true or false")
 
     def slots(self) -> tuple[Slot, ...]:
         return (Slot("game", needs=(*RULES, "evaluate"), wants=("mover",), at_least=1, at_most=1, empty=None),)
@@ -119,9 +131,11 @@ class Match(Solver):
     def step(self, parts: Any, state: MatchState) -> MatchState:
         live = np.flatnonzero(np.isnan(state.points))
         if not len(live):
-            raise Finished(f"all {len(state.points)} games are over: {_words(state.points)}")
+            games = f"all {len(state.points)} games are" if len(state.points) > 1 else "the game is"
+            raise Finished(f"{games} over: {_words(state.points)}")
         if len(state.moves) >= self.max_plies:
-            raise Finished(f"{len(live)} games were not over after {self.max_plies} plies: {_words(state.points)}")
+            games = f"{len(live)} games were" if len(live) > 1 else "a game was"
+            raise Finished(f"{games} not over after {self.max_plies} plies: {_words(state.points)}", Status.limit)
         game, rules, rng = parts.game.game, rules_of(parts.game), copy.deepcopy(state.rng)
         states = (state.states if state.game is not None else record.unpack(game, state.states)).copy()
         moves = self._moves(rules, states, state.turn, live, rng)

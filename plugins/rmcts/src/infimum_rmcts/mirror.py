@@ -16,6 +16,7 @@ from infimum.exactness import Exactness
 from infimum.oracle import Oracle
 from infimum.solver import Metric, Slot, Solver
 from infimum.vocabulary import CAPABILITIES, Capability
+from infimum_rmcts.checks import positive
 from infimum_rmcts.policy import Divergence, regularized_policy
 
 Floats = NDArray[np.float64]
@@ -63,8 +64,7 @@ class KLProxPart:
 
     def kl_prox(self, v: Floats, t: float) -> Floats:
         """`argmin_u <grad f(v), u> + D / t` over the simplex, v a point of it, (n,)."""
-        if not 0 < t < np.inf:
-            raise InputError(f"rmcts.kl_prox: t={t!r}; expected a finite number > 0")
+        positive("rmcts.kl_prox: t", t)
         slope = np.asarray(self.function.gradient(v), np.float64)
         if not np.isfinite(slope).all():
             # The run ends at a point that is not finite, and names the gradient.
@@ -117,9 +117,7 @@ class MirrorDescent(Solver):
     reference_problems: ClassVar[tuple[Any, ...]] = ("python:infimum_rmcts.mirror:example",)
 
     def __init__(self, step: Annotated[float, Gt(0)] = 0.1) -> None:
-        if not 0 < step < np.inf:
-            raise InputError(f"rmcts.mirror_descent: step={step!r}; expected a finite number > 0")
-        object.__setattr__(self, "step_size", float(step))
+        object.__setattr__(self, "step_size", positive("rmcts.mirror_descent: step", step))
 
     def __repr__(self) -> str:
         return f"MirrorDescent(step={self.step_size!r})"

@@ -32,5 +32,5 @@ def finish(run: Any, result: Any) -> None:
     """The first game of a match as a note of its result, which is printed and saved with it."""
     tree = next((one for one in result.extras.values() if one.get("what") == MATCH), None)
     if isinstance(run.solver, Match) and tree:
-        run.note(game_text(tree, boards=1))
+        run.note(game_text(tree, last=True))
         result.notes.append(run.notes[-1])

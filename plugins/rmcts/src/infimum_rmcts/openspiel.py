@@ -42,6 +42,8 @@ class OpenSpiel(Game):
             except Exception as error:
                 said = str(error).splitlines()[0][:160]
                 raise InputError(f"rmcts.openspiel: OpenSpiel has no game {game!r}: {said}") from None
+        if not isinstance(game, pyspiel.Game):
+            raise InputError(f"rmcts.openspiel: game={game!r:.80}; expected a name or a pyspiel.Game")
         kind = game.get_type()
         told = str(game)
         wrong = [

@@ -13,6 +13,7 @@ from infimum.errors import InputError
 from infimum.exactness import Exactness
 from infimum.oracle import Oracle
 from infimum_rmcts import evaluators
+from infimum_rmcts.checks import integer
 
 COUNTED = "evaluated"
 
@@ -95,6 +96,10 @@ class Rollout(_Evaluating):
     wants: ClassVar[tuple[str, ...]] = ("mover",)
     exactness = Exactness.stochastic
 
+    def __post_init__(self) -> None:
+        integer("rmcts.rollout: rollouts", self.rollouts)
+        integer("rmcts.rollout: max_plies", self.max_plies)
+
     def bind(self, function: Any, rng: np.random.Generator) -> RolloutPart:
         return RolloutPart(function, evaluators.Rollout(function, self.rollouts, rng, self.max_plies))
 
@@ -139,6 +144,7 @@ class Network(_Evaluating):
     def __post_init__(self) -> None:
         if not callable(self.module):
             raise InputError(f"rmcts.network: module={self.module!r:.60}; expected a torch module or a function")
+        integer("rmcts.network: max_batch", self.max_batch)
 
     def volunteers(self, function: Any) -> bool:
         return False
@@ -164,10 +170,11 @@ class Cached(_Evaluating):
     max_entries: Annotated[int, Ge(1)] = 1_000_000
 
     def __post_init__(self) -> None:
-        if "evaluate" not in self.evaluator.supplies:
+        if "evaluate" not in getattr(self.evaluator, "supplies", ()):
             raise InputError(
                 f"rmcts.cached: evaluator={self.evaluator!r:.80}; expected an oracle that supplies evaluate"
             )
+        integer("rmcts.cached: max_entries", self.max_entries)
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from infimum.errors import InputError
 from infimum.problem import PointMetric, Problem, Term
 from infimum.vocabulary import CAPABILITIES, Capability
+from infimum_rmcts.checks import integer, numbers
 from infimum_rmcts.exact import all_positions, minimax
-from infimum_rmcts.game import Evaluator, Game, action_of, check_game
+from infimum_rmcts.game import Evaluator, Game, action_of, check_evaluator, check_game, check_roots
 
 Floats = NDArray[np.float64]
 FAMILY = "game search"
@@ -99,7 +100,8 @@ class GameSearch(Problem):
     Raises
     ------
     InputError
-        For something that is no game, roots that are empty or over, a reference of another shape.
+        For something that is no game, roots that are empty, over or of another shape than the game's positions, an
+        evaluator that cannot be called, a reference of another shape or with NaN at a legal action.
     """
 
     family = FAMILY
@@ -118,10 +120,13 @@ class GameSearch(Problem):
             if not hasattr(game, "initial"):
                 raise InputError(f"{_title(game)} has no initial position: give roots")
             roots = game.initial()
-        self.game, self.roots = game, _checked_roots(game, roots)
+        if evaluator is not None:
+            check_evaluator(evaluator)
+        # A copy: what the user changes later must not change the problem.
+        self.game, self.roots = game, check_roots(game, roots).copy()
         self.legal = np.asarray(game.legal(self.roots), bool)
         self.name = name or f"search in {_title(game)}"
-        self.exact = _reference(game, self.roots, reference)
+        self.exact = _reference(game, self.roots, self.legal, reference)
         self._terms = (Term("game", GameTerm(game, self.roots, evaluator)),)
 
     @property
@@ -176,28 +181,20 @@ def _title(game: Any) -> str:
     return str(getattr(game, "name", "") or type(game).__name__)
 
 
-def _checked_roots(game: Any, roots: Any) -> Any:
-    states = roots.copy() if isinstance(roots, np.ndarray) else np.array(roots)
-    if states.ndim < 1 or len(states) == 0:
-        raise InputError("roots: expected at least one position along the first axis, got none")
-    over = np.asarray(game.terminal(states)[0], bool)
-    if over.any():
-        raise InputError(f"root {int(np.argmax(over))} is terminal: there is nothing to search")
-    return states
-
-
-def _reference(game: Any, roots: Any, reference: Any) -> Floats | None:
+def _reference(game: Any, roots: Any, legal: Any, reference: Any) -> Floats | None:
     if reference is None:
         return None
     if isinstance(reference, str):
         if reference != "minimax":
             raise InputError(f"reference={reference!r}: expected 'minimax', an array, or none")
         return minimax(game, roots)[1]
-    q = np.asarray(reference, dtype=np.float64)
+    q = numbers("reference", reference)
     if q.shape != (len(roots), game.num_actions):
         raise InputError(
             f"reference has shape {q.shape}; expected values of the actions, {(len(roots), game.num_actions)}"
         )
+    if not np.isfinite(q[legal]).all():
+        raise InputError("reference: the value of a legal action is NaN or inf")
     return q
 
 
@@ -250,9 +247,13 @@ def search(
     Raises
     ------
     InputError
-        For an illegal move, or a game with too many positions for what is asked.
+        For an illegal move, numbers out of range, or a game with too many positions for what is asked.
     """
     check_game(game)
+    for name, value, least in (("count", count, 1), ("plies", plies, 0), ("every", every, 1), ("seed", seed, 0)):
+        integer(name, value, least)
+    if positions not in ("one", "random", "all"):
+        raise InputError(f"positions={positions!r}: expected 'one', 'random' or 'all'")
     if positions == "all":
         if moves:
             raise InputError("positions: all takes every position from the beginning; leave out moves")

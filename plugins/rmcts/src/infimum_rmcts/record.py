@@ -15,7 +15,7 @@ from infimum_rmcts.trees import Trees
 Floats = NDArray[np.float64]
 SEARCH, MATCH = "rmcts search", "rmcts match"
 """What extras say they are, under `what`: a solver given as an object has no registered name."""
-MOST = 200
+MOST = 120
 """Nodes of a picture at most: those with the most simulations."""
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
 from infimum.reporting import Curve, Figure, Section, Table
 from infimum_rmcts.record import MATCH, SEARCH
+
+WIDTH, GAP = 100, 4
+"""Characters in a row of boards, and between two of them."""
 
 
 def sections(extras: Mapping[str, Any]) -> Iterator[Section]:
@@ -45,8 +49,8 @@ def _root(tree: Mapping[str, Any]) -> Table:
 def _picture(tree: Mapping[str, Any]) -> Figure:
     """Nodes below their parents, side by side without crossings; colors by who gains."""
     nodes = {name: np.asarray(one) for name, one in tree["tree"].items() if name != "nodes"}
-    x, depth, parent = _layout(nodes), nodes["depth"], nodes["parent"]
-    tour = _tour(parent)
+    children, depth = _children(nodes), nodes["depth"]
+    x, tour = _layout(children), _tour(children)
     curves = [Curve(x[tour], -depth[tour], "moves")] if len(tour) > 1 else []
     value, over = nodes["value"], nodes["over"].astype(bool)
     groups = {
@@ -59,15 +63,23 @@ def _picture(tree: Mapping[str, Any]) -> Figure:
     }
     curves += [Curve(x[one], -depth[one], name, style="points") for name, one in groups.items() if one.any()]
     shown, total = len(x), int(tree["tree"]["nodes"])
-    text = "" if shown == total else f"The {shown} nodes with the most simulations, of {total}."
-    return Figure("Tree below the first root", curves, "", "depth", text=text)
+    text = "Moves in the order of the actions, from left to right."
+    if shown < total:
+        text += f" The {shown} nodes with the most simulations, of {total}."
+    return Figure("Tree below the first root", curves, "", "minus depth", text=text)
 
 
-def _tour(parent: Any) -> list[int]:
+def _children(nodes: Mapping[str, Any]) -> list[list[int]]:
+    """The children of each node, in the order of their actions."""
+    children: list[list[int]] = [[] for _ in nodes["parent"]]
+    for k in np.argsort(nodes["action"], kind="stable").tolist():
+        if nodes["parent"][k] >= 0:
+            children[nodes["parent"][k]].append(k)
+    return children
+
+
+def _tour(children: list[list[int]]) -> list[int]:
     """Down and up along every branch: one line that draws all branches and nothing else."""
-    children: list[list[int]] = [[] for _ in parent]
-    for k in range(1, len(parent)):
-        children[parent[k]].append(k)
     tour, stack = [0], [iter(children[0])]
     path = [0]
     while stack:
@@ -83,13 +95,9 @@ def _tour(parent: Any) -> list[int]:
     return tour
 
 
-def _layout(nodes: Mapping[str, Any]) -> Any:
+def _layout(children: list[list[int]]) -> Any:
     """Horizontal places: leaves in a row, a parent over the middle of its children."""
-    parent, count = nodes["parent"], len(nodes["parent"])
-    children: list[list[int]] = [[] for _ in range(count)]
-    for k in range(1, count):
-        children[parent[k]].append(k)
-    x = np.zeros(count)
+    x = np.zeros(len(children))
     place, stack, order = 0.0, [0], []
     while stack:
         k = stack.pop()
@@ -119,7 +127,7 @@ def _match(tree: Mapping[str, Any]) -> Section:
         rows,
         f"Score of {tree['names'][0]}: 1 for a win, 0.5 for a draw.",
     )
-    if not moves.size:
+    if len(moves) < 2:
         return Section("Match", text, tables=[table])
     plies = (moves >= 0).sum(axis=1)
     figure = Figure(
@@ -128,12 +136,25 @@ def _match(tree: Mapping[str, Any]) -> Section:
     return Section("Match", text, [figure], [table])
 
 
-def game_text(tree: Mapping[str, Any], boards: int | None = None) -> str:
-    """The first game: its moves, and its boards (the last `boards` of them)."""
+def game_text(tree: Mapping[str, Any], *, last: bool = False) -> str:
+    """The first game: its moves, and all its boards or the last one."""
     moves = [tree["actions"][a] for a in np.asarray(tree["moves"])[0] if a >= 0] if np.size(tree["moves"]) else []
     who = tree["names"][int(np.asarray(tree["first"])[0])]
     point = float(np.asarray(tree["points"])[0])
     end = {1.0: f"{tree['names'][0]} won", 0.5: "drawn", 0.0: f"{tree['names'][1]} won"}.get(point, "not over")
     head = f"The first game, {who} moving first: {end}. Moves: {' '.join(moves) or 'none'}."
-    shown = tree["boards"] if boards is None else tree["boards"][-boards:]
-    return "\n\n".join([head, *shown])
+    boards = tree["boards"]
+    if last:
+        return f"{head}\n\n{boards[-1]}"
+    titles = ["start", *(f"{k}. {move}" for k, move in enumerate(moves, 1))]
+    return "\n\n".join([head, *_side_by_side([f"{title}\n{one}" for title, one in zip(titles, boards, strict=False)])])
+
+
+def _side_by_side(boards: list[str]) -> Iterator[str]:
+    """Boards in rows of as many as fit."""
+    blocks = [one.splitlines() for one in boards]
+    wide = max(len(line) for block in blocks for line in block)
+    fit = max(1, (WIDTH + GAP) // (wide + GAP))
+    for k in range(0, len(blocks), fit):
+        lines = zip_longest(*blocks[k : k + fit], fillvalue="")
+        yield "\n".join((" " * GAP).join(one.ljust(wide) for one in row).rstrip() for row in lines)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from infimum_rmcts.checks import generator
 from infimum_rmcts.evaluators import Uniform
 from infimum_rmcts.game import Evaluator, Rules, check_game, check_nodes, check_numbers, check_roots
 from infimum_rmcts.tree import Level, backup, expand, roots_frontier, statistics
@@ -58,7 +59,7 @@ def rmcts(
 
     One evaluator batch per depth for all roots, in place of one evaluation per simulation. The tree does not adapt to
     what it finds, only the policies do: at equal simulations it is behind `puct` as soon as there are enough of them
-    (about 32 on small games), and far quicker.
+    (about 32 in tic-tac-toe, fewer in Connect-4), and far quicker.
 
     Parameters
     ----------
@@ -107,17 +108,17 @@ def rmcts(
     >>> found.policy.shape, found.stats["calls"]
     ((1, 9), 3)
     """
-    simulations, c = check_numbers(num_simulations, c_puct)
+    simulations, c = check_numbers(num_simulations, c_puct, max_nodes)
     check_game(game)
     rules = Rules.of(game, Uniform(game.num_actions) if evaluator is None else evaluator, check=check)
-    states = check_roots(rules, roots)
+    states = check_roots(game, roots)
     check_nodes(states, simulations, rules.num_actions, max_nodes)
-    generator = np.random.default_rng(0 if rng is None else rng)
+    chance = generator(0 if rng is None else rng)
     frontier = roots_frontier(states, simulations)
     levels: list[Level] = []
     rest: Any = frontier
     while rest is not None:
-        level, rest = expand(rules, rest, len(levels), generator)
+        level, rest = expand(rules, rest, len(levels), chance)
         levels.append(level)
     found = backup(levels, None, c)
     return SearchResult(found.policy, found.value, found.q, found.counts, statistics(levels))
@@ -158,10 +159,10 @@ def puct(
     D. Silver et al., "A general reinforcement learning algorithm that masters chess, shogi, and Go through self-play",
     Science 362, 2018.
     """
-    simulations, c = check_numbers(num_simulations, c_puct)
+    simulations, c = check_numbers(num_simulations, c_puct, max_nodes)
     check_game(game)
     rules = Rules.of(game, Uniform(game.num_actions) if evaluator is None else evaluator, check=check)
-    states = check_roots(rules, roots)
+    states = check_roots(game, roots)
     check_nodes(states, simulations, rules.num_actions, max_nodes)
     trees = Trees(states, len(states), simulations, rules.num_actions, c)
     for _ in range(simulations):

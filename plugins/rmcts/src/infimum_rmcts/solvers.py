@@ -8,12 +8,14 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from annotated_types import Ge, Gt
+from annotated_types import Ge, Gt, Le
 from numpy.typing import NDArray
 
+from infimum.errors import InputError
 from infimum.solver import Finished, Metric, Slot, Solver
 from infimum.status import Status
 from infimum_rmcts import record
+from infimum_rmcts.checks import integer
 from infimum_rmcts.game import Rules, check_nodes, check_numbers
 from infimum_rmcts.problem import FAMILY, RULES
 from infimum_rmcts.search import MAX_NODES, SearchResult
@@ -50,7 +52,7 @@ class Search(Solver):
     reference_problems: ClassVar[tuple[Mapping[str, Any], ...]] = REFERENCE
 
     def __post_init__(self) -> None:
-        check_numbers(self.num_simulations, self.c_puct)
+        check_numbers(self.num_simulations, self.c_puct, self.max_nodes)
 
     def slots(self) -> tuple[Slot, ...]:
         return (Slot("game", needs=(*RULES, "evaluate"), wants=("mover",), at_least=1, at_most=1, empty=None),)
@@ -116,7 +118,7 @@ class RMCTS(Search):
     K. Frankston, B. Howard, "Accelerating Monte-Carlo tree search with optimized posterior policies", 2026.
     """
 
-    doublings: Annotated[int, Ge(0)] = 0
+    doublings: Annotated[int, Ge(0), Le(60)] = 0
 
     metrics: ClassVar[Mapping[str, Metric]] = {
         "root_value": Metric(lambda state: None if state.value is None else float(state.value.mean())),
@@ -126,6 +128,11 @@ class RMCTS(Search):
         {"num_simulations": 64},
         {"num_simulations": 16, "doublings": 3},
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if integer("doublings", self.doublings, 0) > 60:
+            raise InputError(f"doublings={self.doublings}: expected 60 at most")
 
     def check(self, parts: Any) -> None:
         most = self.num_simulations << self.doublings

@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infimum_rmcts.game import Rules
-from infimum_rmcts.policy import solve_prior_first, split_budget
+from infimum_rmcts.policy import solve_prior_first, split_checked
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+TINY = np.finfo(np.float64).tiny
+"""Smallest weight of the prior, for a c_puct that rounds to none."""
 
 
 @dataclass(slots=True)
@@ -78,7 +80,7 @@ def expand(
     inner = np.flatnonzero(f.sims > 1)
     if len(inner):
         x = rng.random(len(inner)) if x is None else x
-        counts[inner] = split_budget(prior[inner], f.sims[inner] - 1, x)
+        counts[inner] = split_checked(prior[inner], f.sims[inner] - 1, x)
     over = np.full(prior.shape, np.nan)
     level = Level(f.sims, f.parent, f.action, f.sign, prior, value, counts, over)
     parent, action = counts.nonzero()
@@ -131,7 +133,7 @@ def _policies(level: Level, q: Floats, inner: NDArray[np.bool_], c: float) -> tu
     prior = np.where(tried, level.prior[rows], 0.0)
     prior /= prior @ np.ones((prior.shape[1], 1))
     total = level.sims[rows] - 1.0
-    found = solve_prior_first(known, prior, c / np.sqrt(total), tried)
+    found = solve_prior_first(known, prior, np.maximum(c / np.sqrt(total), TINY), tried)
     mean = (level.value[rows] + total * (found * known).sum(axis=1)) / (total + 1.0)
     if whole:
         return found, mean

@@ -11,6 +11,7 @@ from annotated_types import Ge, Le
 from numpy.typing import NDArray
 
 from infimum.errors import InputError
+from infimum_rmcts.checks import integer
 from infimum_rmcts.game import Game
 from infimum_rmcts.games import bits
 
@@ -43,6 +44,11 @@ class ConnectFour(Game):
     name = "connect four"
 
     def __post_init__(self) -> None:
+        for name, least in (("width", 1), ("height", 1), ("connect", 2)):
+            integer(f"connect four: {name}", getattr(self, name), least)
+        if self.width > 9:
+            # Actions are columns with one digit.
+            raise InputError(f"connect four: width={self.width}; expected 9 at most")
         if self.width * (self.height + 1) > 64:
             raise InputError(f"connect four: {self.width} x {self.height} + 1 cells a column do not fit in 64 bits")
 

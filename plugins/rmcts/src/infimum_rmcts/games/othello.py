@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from infimum.errors import InputError
 from infimum_rmcts.game import Game
 from infimum_rmcts.games import bits
 
@@ -26,11 +27,20 @@ class Othello(Game):
     ----------
     size : {4, 6, 8}, default 6
         Cells along a side.
+
+    Raises
+    ------
+    InputError
+        For another size.
     """
 
     size: Literal[4, 6, 8] = 6
 
     name = "othello"
+
+    def __post_init__(self) -> None:
+        if self.size not in (4, 6, 8):
+            raise InputError(f"othello: size={self.size!r:.80}; expected 4, 6 or 8")
 
     @property
     def num_actions(self) -> int:  # type: ignore[override]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from infimum.errors import InputError
 from infimum_rmcts.game import Game
 
 Floats = NDArray[np.float64]
+DEEPEST = 500
 
 
 class TreeGame(Game):
@@ -29,7 +31,7 @@ class TreeGame(Game):
     Raises
     ------
     InputError
-        For a tree that is no list of lists and numbers, or another number of players.
+        For a tree that is no list of lists and finite numbers, or deeper than 500 moves; for another number of players.
     """
 
     name = "tree"
@@ -55,8 +57,12 @@ class TreeGame(Game):
         rows.append([])
         depths.append(depth)
         if isinstance(node, int | float) and not isinstance(node, bool):
+            if not math.isfinite(node):
+                raise InputError(f"tree: a score is {node}; expected finite numbers")
             scores.append(float(node))
             return here
+        if depth >= DEEPEST:
+            raise InputError(f"tree: deeper than {DEEPEST} moves")
         if isinstance(node, str) or not isinstance(node, Sequence) or all(one is None for one in node):
             raise InputError(f"tree: a node must be a number or a list with at least one move, got {node!r:.60}")
         scores.append(np.nan)
