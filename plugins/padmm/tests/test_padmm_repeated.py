@@ -61,7 +61,17 @@ def test_divergence_and_limits_are_told() -> None:
         ({"rhs": {"row7": [1.0]}}, "no such row"),
         ({"rhs": {"row1": [1.0]}}, "has 1 entries; expected 2"),
         ({"linear": {"w": [1.0]}}, "no such block"),
-        ({"linear": {"z": [1.0, 1.0]}}, "expected a quadratic block and its 2 numbers"),
+        ({"rhs": {"row1": [np.nan, 1.0]}}, r"rhs of row 'row1'\[0\] is nan"),
+        ({"rhs": [[1.0, 1.0]]}, "rhs: expected {row: array}"),
+        ({"linear": {"x": [np.inf, 1.0]}}, r"linear part of block 'x'\[0\] is inf"),
+        ({"linear": {"x": [1.0]}}, "has 1 entries; expected 2"),
+        ({"tol": float("nan")}, "tol is nan"),
+        ({"tol": "1e-6"}, "tol is '1e-6'"),
+        ({"max_iter": 0}, "max_iter is 0; expected a whole number of at least 1"),
+        ({"check_every": 0}, "check_every is 0"),
+        ({"start": np.full(4, np.nan)}, "a start must be finite"),
+        ({"multipliers": {"row1": ["a", "b"]}}, "the multiplier of row 'row1'"),
+        ({"linear": {"z": [1.0, 1.0]}}, "expected a quadratic block; this one is solved otherwise"),
     ],
 )
 def test_bad_changes(arguments: dict[str, Any], message: str) -> None:
@@ -85,8 +95,50 @@ def test_a_receding_horizon_gives_the_inputs_of_an_interior_point_method(groupin
         assert np.abs(mine).max() <= 0.4
         np.testing.assert_allclose(mine, u.value[0], atol=1e-5)
         state = A @ state + B @ mine + 0.3 * rng.standard_normal(3)
-    with pytest.raises(InputError, match="the state is"):
+    with pytest.raises(InputError, match="the state has 2 entries; expected 3"):
         plant.control(np.zeros(2))
+
+
+@pytest.mark.parametrize("seed", [60, 61, 62])
+def test_inputs_at_their_bounds_are_finished_exactly(seed: int) -> None:
+    A, B, state = problems.system(4, 2, 0.9, seed)
+    plain, quick = (RecedingHorizon(A, B, 12, Box(-0.2, 0.3), finish=one) for one in (False, True))
+    rng, counts = np.random.default_rng(seed), np.zeros(2, dtype=int)
+    for _ in range(6):
+        exact, found = plain.solve(state, tol=1e-9), quick.solve(state, tol=1e-9)
+        assert exact.status == found.status == "converged" and found.primal_residual == 0.0
+        np.testing.assert_allclose(found.x["inputs"], exact.x["inputs"], atol=1e-7)
+        np.testing.assert_allclose(found.multipliers["copy"], exact.multipliers["copy"], atol=1e-6)
+        counts += [exact.iterations, found.iterations]
+        state = A @ state + B @ found.x["inputs"][:2] + 0.3 * rng.standard_normal(4)
+    assert 3 * counts[1] < counts[0]
+    assert (np.abs(exact.x["inputs"] - 0.05) > 0.249).any()
+    assert plain.solve(state, tol=0.0, max_iter=3).iterations == 3
+    assert quick.solve(50.0 * state, tol=0.0, max_iter=7).iterations == 7
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"A": np.ones((2, 3))}, r"A is \(2, 3\)"),
+        ({"B": np.ones(2)}, r"B is \(2,\)"),
+        ({"A": "a"}, "A holds"),
+        ({"horizon": 2.5}, "horizon is 2.5"),
+        ({"horizon": 0}, "horizon is 0"),
+        ({"grouping": "all"}, "grouping='all': expected one of 'condensed'"),
+        ({"input_cost": -1.0}, "input_cost is -1.0"),
+        ({"inputs": None}, "expected one Constraint"),
+        ({"inputs": Box([-1.0, -1.0], [1.0, 1.0])}, r"lower of the box is \(2,\), x0 is \(3,\)"),
+        ({"tau": 2.0}, "tau is 2.0"),
+    ],
+)
+def test_bad_horizons(arguments: dict[str, Any], message: str) -> None:
+    good: dict[str, Any] = {"A": np.eye(2), "B": np.ones((2, 1)), "horizon": 3, "inputs": Box(-1.0, 1.0)}
+    with pytest.raises(InputError, match=message):
+        RecedingHorizon(**{**good, **arguments})
+    for state in (np.array([np.nan, 1.0]), "ab", np.ones(3)):
+        with pytest.raises(InputError, match="the state"):
+            RecedingHorizon(**good).control(state)  # type: ignore[arg-type]
 
 
 def test_groupings_have_one_solution() -> None:
@@ -103,6 +155,14 @@ def test_builders_refuse_what_does_not_fit() -> None:
         control(np.eye(2), np.ones((3, 1)), 4, np.ones(2))
     with pytest.raises(InputError, match="at least 1"):
         control(np.eye(2), np.ones((2, 1)), 0, np.ones(2))
+    with pytest.raises(InputError, match="grouping='each'"):
+        control(np.eye(2), np.ones((2, 1)), 2, np.ones(2), grouping="each")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="penalty 'g': expected"):
+        split({"x": SquaredL2()}, {"g": L1()})  # type: ignore[dict-item]
+    with pytest.raises(InputError, match="expected a BlockProblem, got str"):
+        Repeated("problem")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="expected a Composite, got int"):
+        from_composite(3)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="'x' names a block and a penalty"):
         split({"x": SquaredL2()}, {"x": (L1(), {"x": np.eye(2)})})
 

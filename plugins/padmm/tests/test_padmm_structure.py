@@ -105,7 +105,23 @@ def bad_rows() -> dict[str, tuple[str, dict]]:
         "function": ("block 'x'", {"blocks": {"x": SUM.translate(np.ones(3)), "y": None}, "rows": [{"x": EYE, "y": EYE}]}),  # noqa: E501
         "rhs row": ("no such row", {**two, "rows": [{"x": EYE, "y": EYE}], "rhs": {"row2": [1.0, 1.0]}}),
         "rhs count": ("rhs has 2 entries", {**two, "rows": [{"x": EYE, "y": EYE}], "rhs": [[1.0, 1.0], [0.0, 0.0]]}),
-        "rhs nan": ("NaN or inf", {**two, "rows": [{"x": EYE, "y": EYE}], "rhs": [[np.nan, 1.0]]}),
+        "rhs nan": (r"rhs of row 'row1'\[0\] is nan", {**two, "rows": [{"x": EYE, "y": EYE}], "rhs": [[np.nan, 1.0]]}),
+        "rhs text": ("rhs of row 'row1'", {**two, "rows": [{"x": EYE, "y": EYE}], "rhs": [["a", "b"]]}),
+        "rhs number": ("rhs: expected", {**two, "rows": [{"x": EYE, "y": EYE}], "rhs": 5}),
+        "rhs complex": ("is complex", {**two, "rows": [{"x": EYE, "y": EYE}], "rhs": [[1j, 0.0]]}),
+        "complex": ("row 'row1', block 'x': the matrix is complex", {**two, "rows": [{"x": 1j * EYE, "y": EYE}]}),
+        "nan": (r"row 'row1', block 'x': the matrix\[0, 0\] is nan", {**two, "rows": [{"x": np.nan * EYE, "y": EYE}]}),
+        "ragged": ("no array of numbers", {**two, "rows": [{"x": [[1.0, 2.0], [3.0]], "y": EYE}]}),
+        "text": ("row 'row1', block 'x'", {**two, "rows": [{"x": "A", "y": EYE}]}),
+        "row name": ("1 is no name", {**two, "rows": {1: {"x": EYE, "y": EYE}}}),
+        "block of another kind": ("1 is no name", {**two, "rows": [{1: EYE, "y": EYE}]}),
+        "shapes text": ("expected a whole number", {**two, "rows": [{"x": EYE, "y": EYE}], "shapes": {"x": "2"}}),
+        "shapes zero": ("at least 1", {"blocks": {"x": SUM}, "shapes": {"x": 0}}),
+        "shapes list": ("shapes: expected", {**two, "rows": [{"x": EYE, "y": EYE}], "shapes": [2]}),
+        "sets list": ("sets: expected", {**two, "rows": [{"x": EYE, "y": EYE}], "sets": [Box(0.0, 1.0)]}),
+        "order text": ("order='xy'", {**two, "rows": [{"x": EYE, "y": EYE}], "order": "xy"}),
+        "order number": ("order=5", {**two, "rows": [{"x": EYE, "y": EYE}], "order": 5}),
+        "reference": ("reference is 'low'", {**two, "rows": [{"x": EYE, "y": EYE}], "reference": "low"}),
         "rhs length": ("expected", {**two, "rows": [{"x": EYE, "y": EYE}], "rhs": [[1.0, 1.0, 1.0]]}),
         "infeasible": (
             r"row 'row1' cannot be fulfilled.* by 1 of 1",
@@ -113,6 +129,7 @@ def bad_rows() -> dict[str, tuple[str, dict]]:
         ),
         "order": ("expected every block once", {**two, "rows": [{"x": EYE, "y": EYE}], "order": ["x"]}),
         "set": ("have no prox together", {**ball, "sets": {"x": Box(0.0, 1.0)}}),
+        "set shape": ("block 'y' of shape .*: lower", {"blocks": {"y": Box([0.0] * 3)}, "shapes": {"y": 2}}),
         "set name": ("there is no such block", {**ball, "sets": {"w": Box(0.0, 1.0)}}),
         "two sets": ("expected one Constraint", {"blocks": {"x": Box(0.0, 1.0)}, "sets": {"x": Box(0.0, 1.0)}}),
         "no blocks": ("at least one block", {"blocks": {}}),
@@ -132,13 +149,20 @@ def test_bad_problems_are_refused_with_names(case: str) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"beta": 0.0}, "beta is 0.0; a penalty is a finite number > 0"),
+        ({"beta": 0.0}, r"beta is 0.0; expected a finite number > 0 \(1 is a good start\)"),
         ({"beta": {"row1": -1.0}}, "beta of row 'row1' is -1.0"),
         ({"beta": "automatic"}, "beta='automatic'"),
         ({"prox_weight": -1.0}, "prox_weight is -1.0"),
         ({"prox_weight": {"x": np.inf}}, "prox_weight of block 'x'"),
         ({"tau": 1.618034}, "tau is 1.618"),
         ({"tau": 0.0}, "tau is 0.0; expected 0 < tau < 1.6180"),
+        ({"tau": "1"}, "tau is '1'"),
+        ({"beta": None}, "beta is None; expected a finite number > 0"),
+        ({"beta": True}, "beta is True"),
+        ({"beta": {"row1": "1"}}, "beta of row 'row1' is '1'"),
+        ({"beta": {1: 1.0}}, "beta: 1 is no name"),
+        ({"prox_weight": [1.0]}, "prox_weight is"),
+        ({"linearize": "sometimes"}, "linearize='sometimes': expected one of 'auto', 'never', 'always'"),
     ],
 )
 def test_bad_options(options: dict, message: str) -> None:
@@ -155,6 +179,7 @@ def test_bad_options(options: dict, message: str) -> None:
         ({"prox_weight": {"w": 1.0}}, "no such block"),
         ({"multipliers": {"row1": [1.0]}}, "has 1 entries; expected 2"),
         ({"multipliers": {"row9": [1.0]}}, "no such row"),
+        ({"multipliers": {"row1": [np.nan, 1.0]}}, r"the multiplier of row 'row1'\[0\] is nan"),
     ],
 )
 def test_options_that_do_not_fit_the_problem(options: dict, message: str) -> None:
@@ -238,6 +263,61 @@ def test_matrices_sparse_matrices_and_operators_agree(kind: object) -> None:
     dense = BlockProblem({"x": f, "z": 0.5 * L1()}, [{"x": K, "z": -1.0}])
     x, y = (Repeated(p).solve(tol=1e-9).x["x"] for p in (problem, dense))
     np.testing.assert_allclose(x, y, atol=1e-10)
+
+
+def test_points_are_numpy_float64() -> None:
+    torch = pytest.importorskip("torch")
+    problem = BlockProblem({"x": SUM, "y": SUM}, [{"x": EYE, "y": -EYE}])
+    for start in (np.ones(4, dtype=np.float32), np.ones(4, dtype=int), {"x": np.ones(2), "y": np.ones(2)}):
+        assert problem.prepare(start).dtype == np.float64
+    for tensor in (torch.ones(4), {"x": torch.ones(2), "y": torch.ones(2)}):
+        with pytest.raises(InputError, match=r"x0.* is an array of torch; expected a NumPy array"):
+            infimum.solve(problem, tensor, solver=PADMM(), stopping="max_iter(1)", seed=0)
+    with pytest.raises(InputError, match="row 'row1', block 'x': the matrix is an array of torch"):
+        BlockProblem({"x": SUM, "y": SUM}, [{"x": torch.eye(2), "y": -EYE}])
+    with pytest.raises(InputError, match="x0 is complex"):
+        problem.prepare(1j * np.ones(4))
+
+
+def test_images_too_large_to_be_computed_are_not_taken_for_reached() -> None:
+    wide = sparse.random_array((3000, 2500), density=1e-3, rng=np.random.default_rng(0))
+    report = BlockProblem({"x": Cauchy(np.zeros(3000)), "y": SUM}, {"tie": {"x": 1.0, "y": wide}}).report()
+    assert not report.rows[0].known and not report.rows[0].reaches
+    assert "row 'tie': too large to find out what lies in the image of its last block 'y'" in report.warnings
+
+
+def test_the_certificate_asks_for_images_and_knows_linearized_blocks() -> None:
+    tall = np.array([[1.0], [0.0]])
+    short = BlockProblem({"x": SUM, "y": SUM}, {"tie": {"x": EYE, "y": tall}})
+    assert set(certificate(short).margins.values()) == {-np.inf}
+    K = np.diag([1.0, 3.0])
+    problem = BlockProblem({"x": L1(), "y": SUM}, [{"x": K, "y": -1.0}])
+    # A linearized block has P = s I - Q: lmin(Q + 2 P) = 2 s - 9 with s = 9.0009, in place of lmin(Q) = 1.
+    assert certificate(problem, linearize="auto").margins["x"] == pytest.approx((2 * 9.0009 - 9.0) / 2)
+    exact = BlockProblem({"x": 0.0 * SUM, "y": SUM}, [{"x": K, "y": -1.0}])
+    assert certificate(exact).margins["x"] == pytest.approx(0.5)
+    for wrong, message in (({"beta": -1.0}, "beta is -1.0"), ({"linearize": "no"}, "linearize='no'")):
+        with pytest.raises(InputError, match=message):
+            certificate(problem, **wrong)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_bounds_on_multipliers_hold(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    f = Quadratic(np.diag(rng.uniform(-0.5, 2.0, 3)), rng.standard_normal(3))
+    maps = [rng.standard_normal((3, 3)) for _ in range(4)]
+    rows = {"two": {"a": maps[0], "b": maps[1]}, "three": {"a": maps[2], "b": maps[3], "c": 2.0}}
+    problem = BlockProblem({"a": SUM.translate(np.ones(3)), "b": 0.3 * SUM, "c": f}, rows)
+    beta, P = {"two": 1.5, "three": 3.0}, 0.2
+    bounds = certificate(problem, beta, P).multipliers
+    again, made = Repeated(problem, beta=beta, prox_weight=P), []
+    for _ in range(12):
+        found = again.solve(tol=0.0, max_iter=1)
+        made.append((found.x, found.multipliers))
+    for (x0, _), (x1, old), (x2, new) in zip(made, made[1:], made[2:], strict=False):
+        moves = [np.linalg.norm(x2[n] - x1[n]) for n in "abc"] + [np.linalg.norm(x1[n] - x0[n]) for n in "abc"]
+        for row, T in bounds.items():
+            assert np.linalg.norm(new[row] - old[row]) <= T @ moves + 1e-12
 
 
 def test_certificate() -> None:

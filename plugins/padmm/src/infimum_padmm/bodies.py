@@ -11,11 +11,11 @@ import numpy as np
 from infimum.constraints.base import Constraint
 from infimum.errors import InputError
 from infimum.functions import Function, Zero
+from infimum.vocabulary import CAPABILITIES
 from infimum_padmm.quadratics import Form
 
 ROUNDED = 1e-9
 """Violation that a projection may leave."""
-KEPT = ("value", "gradient", "value_and_gradient", "hvp", "curvatures", "prox", "expression")
 
 
 def body_of(function: Function | None, set_: Constraint | None, form: Form | None, shape: tuple[int, ...]) -> Function:
@@ -26,12 +26,11 @@ def body_of(function: Function | None, set_: Constraint | None, form: Form | Non
         assert form is not None and isinstance(form.H, float)
         values: dict[str, Any] = {"value": _inside(f, set_)} if "value" in f.capabilities else {}
         return Function(**values, prox=_restricted(form, set_, shape), extended=True, **facts)
-    found: dict[str, Any] = {name: getattr(f, name) for name in KEPT if name in f.capabilities and name != "curvatures"}
-    extra: dict[str, Callable[..., Any]] = {}
+    # Everything that the function can do: an oracle at the block may want more of it than this solver does.
+    found: dict[str, Any] = {name: getattr(f, name) for name in f.capabilities if name in CAPABILITIES}
+    extra: dict[str, Callable[..., Any]] = {n: getattr(f, n) for n in f.capabilities if n not in CAPABILITIES}
     if form is not None:
         extra["quadratic"] = lambda: form
-    if "curvatures" in f.capabilities:
-        extra["curvatures"] = getattr(f, "curvatures")  # noqa: B009 - no capability of the host
     return Function(**found, extra=extra, lipschitz=f.lipschitz, extended=f.extended, **facts)
 
 
@@ -49,6 +48,14 @@ def _restricted(form: Form, set_: Constraint, shape: tuple[int, ...]) -> Callabl
     if not w.any():
         return lambda v, t: project(v * (1.0 / (1.0 + t * c)))
     return lambda v, t: project((v - t * w) * (1.0 / (1.0 + t * c)))
+
+
+def check_fits(block: str, body: Function | Constraint, shape: tuple[int, ...]) -> None:
+    """Raise `InputError` unless a function or set takes points of the block's shape."""
+    try:
+        body.check(np.zeros(shape))
+    except InputError as error:
+        raise InputError(f"block '{block}' of shape {shape}: {error}") from None
 
 
 def check_set(block: str, function: Function | None, set_: Constraint, form: Form | None) -> None:

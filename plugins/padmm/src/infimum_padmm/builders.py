@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from scipy import sparse
@@ -16,6 +16,7 @@ from infimum.functions.algebra import Sum
 from infimum.functions.derived import Composed
 from infimum.functions.maps import BlockMap
 from infimum.problem import Composite, free_name
+from infimum_padmm.data import array, mapping, vector, whole
 from infimum_padmm.problem import BlockProblem
 from infimum_padmm.quadratics import quadratic_form
 
@@ -39,6 +40,9 @@ def chain(maps: Sequence[Any], functions: Sequence[Function | Constraint | None]
     InputError
         If there is not one function more than maps, or shapes do not agree.
     """
+    for name, given in (("maps", maps), ("functions", functions)):
+        if not isinstance(given, Sequence) or isinstance(given, str):
+            raise InputError(f"{name}: expected a sequence, got {type(given).__name__}")
     if len(functions) != len(maps) + 1:
         raise InputError(f"a chain of {len(maps)} maps has {len(maps) + 1} blocks, got {len(functions)} functions")
     blocks = {f"x{j + 1}": f for j, f in enumerate(functions)}
@@ -83,11 +87,10 @@ def control(
     InputError
         If shapes do not agree or the horizon is not at least 1.
     """
-    A, B, s0 = np.asarray(A, dtype=float), np.asarray(B, dtype=float), np.asarray(state, dtype=float)
-    if A.ndim != 2 or A.shape[0] != A.shape[1] or B.ndim != 2 or B.shape[0] != A.shape[0] or s0.shape != A.shape[:1]:
-        raise InputError(f"A is {A.shape}, B is {B.shape}, state is {s0.shape}; expected (n, n), (n, m) and (n,)")
-    if horizon < 1:
-        raise InputError(f"horizon is {horizon}; expected at least 1")
+    A, B = dynamics(A, B)
+    s0, horizon = vector(state, "state", A.shape[0]), whole(horizon, "horizon", 1)
+    if grouping not in get_args(Grouping):
+        raise InputError(f"grouping={grouping!r}: expected one of {', '.join(map(repr, get_args(Grouping)))}")
     u, s = input_cost * SquaredL2(), state_cost * SquaredL2()
     if grouping == "joint":
         return _joint(A, B, horizon, s0, u, s, inputs, options)
@@ -105,6 +108,14 @@ def control(
         sets=dict.fromkeys(names["u"], inputs) if inputs is not None else None,
         **{"order": order, **options},
     )
+
+
+def dynamics(A: Any, B: Any) -> tuple[np.ndarray, np.ndarray]:
+    """A and B as float64 arrays of shapes (n, n) and (n, m)."""
+    A, B = array(A, "A"), array(B, "B")
+    if A.ndim != 2 or A.shape[0] != A.shape[1] or B.ndim != 2 or B.shape[0] != A.shape[0]:
+        raise InputError(f"A is {A.shape}, B is {B.shape}; expected (n, n) and (n, m)")
+    return A, B
 
 
 def _joint(
@@ -148,6 +159,10 @@ def split(
     **options
         Further arguments of `BlockProblem`.
     """
+    mapping(blocks, "blocks", "name: Function, Constraint or None")
+    for name, pair in mapping(penalties, "penalties", "name: (function, {block: matrix})").items():
+        if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[1], Mapping):
+            raise InputError(f"penalty '{name}': expected (function, {{block: matrix}}), got {pair!r}")
     if clash := set(blocks) & set(penalties):
         raise InputError(f"'{min(clash)}' names a block and a penalty; rename one")
     rows = {name: {**maps, name: -1.0} for name, (_, maps) in penalties.items()}
@@ -172,6 +187,8 @@ def from_composite(problem: Composite, **options: Any) -> BlockProblem:
     InputError
         For `sense="max"`, or a function of the whole packed vector beside named blocks.
     """
+    if not isinstance(problem, Composite):
+        raise InputError(f"expected a Composite, got {type(problem).__name__}")
     if problem.sense == "max":
         raise InputError("from_composite takes problems that minimize; change the signs of the terms")
     return _Conversion(problem).result(options)

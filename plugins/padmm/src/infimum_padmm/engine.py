@@ -14,11 +14,12 @@ from infimum.errors import InputError
 from infimum_padmm.bodies import flat
 from infimum_padmm.metric import SAFETY, Gram, gram
 from infimum_padmm.problem import BlockProblem
-from infimum_padmm.quadratics import Form, add
+from infimum_padmm.quadratics import Form, add, as_dense
 from infimum_padmm.schedule import schedule
 from infimum_padmm.stages import General, One, Place, Proxes, Run, Smooth, definite
 
 Kind = Literal["quadratic", "prox", "smooth", "general"]
+Linearize = Literal["auto", "never", "always"]
 KINDS: dict[Kind, tuple[str, ...]] = {
     "quadratic": ("quadratic",),
     "prox": ("prox",),
@@ -28,10 +29,22 @@ KINDS: dict[Kind, tuple[str, ...]] = {
 """Ways to solve a subproblem, in the order of preference, with the capabilities that each needs."""
 KEPT = 6
 """Sets of penalties whose factorizations are kept."""
+LOOSE = 1e-6
+"""Proximal weight of a block that no row holds, where its minimizer is not solved for at once."""
 FUSED = 400
 """Entries of consecutive quadratic blocks up to which their updates become one dense product."""
 DENSE = 1500
 """Entries of a quadratic block up to which its matrix is factored densely even where it is sparse."""
+
+
+def linearizes(kind: Kind, q: Gram, linearize: Linearize) -> bool:
+    """Whether a block's Q is replaced by a multiple of the identity: where its subproblem needs that, or always.
+
+    L-BFGS takes Q as it is.
+    """
+    fits = {"quadratic": q.scalar is not None or q.matrix is not None, "prox": q.scalar is not None}
+    fits |= {"smooth": q.diagonal is not None, "general": True}
+    return not fits[kind] or (linearize == "always" and kind != "general")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +59,7 @@ class Settings:
     """
 
     weights: np.ndarray
-    linearize: Literal["auto", "never", "always"] = "auto"
+    linearize: Linearize = "auto"
 
 
 class Engine:
@@ -124,6 +137,11 @@ class Engine:
         """Norms by row."""
         return _norms(r, self._row_starts)
 
+    def by_row(self, v: np.ndarray) -> dict[str, np.ndarray]:
+        """Copies of the parts of a stacked vector, by row."""
+        at = self._row_starts
+        return {name: v[at[i] : at[i + 1]].copy() for i, name in enumerate(self.structure.rows)}
+
     def dual_norms(self, s: np.ndarray) -> np.ndarray:
         """Norms by block."""
         return _norms(s, self._starts)
@@ -152,12 +170,18 @@ class Engine:
         return stages
 
     def _weight(self, j: int) -> float:
-        """The proximal weight of a block; one that no row holds moves by proximal steps."""
+        """The proximal weight of a block; one that no row holds is minimized at once, or by long proximal steps."""
         weight = float(self.settings.weights[j])
-        return weight if weight or self.structure.column(j) else 1.0
+        if weight or self.structure.column(j):
+            return weight
+        name, kind = self.structure.blocks[j], self.kinds[j]
+        if kind == "quadratic":
+            return 0.0 if self.problem.modulus(name) > 0 else LOOSE
+        own = set(KINDS[kind]) <= self.problem.body(name).capabilities
+        return LOOSE if own else 1.0  # What samples around a point must not be asked to look far away.
 
     def _quadratics(self, group: Sequence[int], beta: np.ndarray, grams: Sequence[Gram]) -> list[Any]:
-        small = [j for j in group if self._fits(j, grams[j])]
+        small = [j for j in group if not self._linearized(j, grams[j])]
         if len(small) == len(group) and sum(self.structure.sizes[j] for j in group) <= FUSED:
             return [self._run(group, beta)]
         return [
@@ -165,8 +189,8 @@ class Engine:
             for j in group
         ]
 
-    def _fits(self, j: int, q: Gram) -> bool:
-        return self.settings.linearize != "always" and (q.matrix is not None or q.scalar is not None)
+    def _linearized(self, j: int, q: Gram) -> bool:
+        return linearizes(self.kinds[j], q, self.settings.linearize)
 
     def _run(self, group: Sequence[int], beta: np.ndarray) -> Run:
         place = Place(self.structure, group, beta)
@@ -189,12 +213,12 @@ class Engine:
 
     def _one(self, j: int, beta: np.ndarray, q: Gram) -> One:
         place, form, size = Place(self.structure, [j], beta), self.forms[j], self.structure.sizes[j]
-        linearized = not self._fits(j, q)
+        linearized = self._linearized(j, q)
         if linearized and self.settings.linearize == "never":
             raise self._too_large(j)
         Q = SAFETY * q.bound if linearized else q.times_identity(size)
-        M = add(add(form.H, Q, size), self._weight(j), size)
-        return One(place, form.product, _solver(self.structure.blocks[j], M, size), [self.linear[j]])
+        base = add(form.H, self._weight(j), size)
+        return One(place, form.product, _solver(self.structure.blocks[j], base, Q, size), [self.linear[j]])
 
     def _too_large(self, j: int) -> InputError:
         return InputError(
@@ -211,7 +235,7 @@ class Engine:
         return Proxes(Place(self.structure, group, beta), calls, sizes, scales)
 
     def _scale(self, j: int, q: Gram) -> float:
-        if q.scalar is not None and self.settings.linearize != "always":
+        if q.scalar is not None and not self._linearized(j, q):
             return q.scalar + self._weight(j)
         if self.settings.linearize == "never":
             raise InputError(
@@ -224,7 +248,7 @@ class Engine:
         place, part, size = Place(self.structure, [j], beta), self.calls[j], self.structure.sizes[j]
         shape = self.problem.layout.shapes[self.structure.blocks[j]]
         if self.kinds[j] == "smooth":
-            linearized = q.diagonal is None or self.settings.linearize == "always"
+            linearized = self._linearized(j, q)
             if linearized and self.settings.linearize == "never":
                 raise InputError(
                     f"block '{self.structure.blocks[j]}': its rows weigh it by A^T A that is not diagonal; "
@@ -246,11 +270,11 @@ def _flat_pair(call: Any, shape: tuple[int, ...]) -> Any:
     return flattened
 
 
-def _solver(block: str, M: Any, size: int) -> Any:
-    """A kept solve with M: a number, a sparse LU or a dense Cholesky factorization."""
+def _solver(block: str, base: Any, Q: Any, size: int) -> Any:
+    """A kept solve with `M = base + Q`: a number, a sparse LU or a dense Cholesky factorization."""
+    M = add(base, Q, size)
     if isinstance(M, float):
-        if M <= 0:
-            definite(block, M * np.eye(1), M * np.eye(1), np.zeros((1, 1)))
+        definite(block, *(np.full((1, 1), one) for one in (M, base, Q)))
         return lambda y: y / M
     if sparse.issparse(M) and size > DENSE:
         from scipy.sparse.linalg import splu
@@ -260,11 +284,11 @@ def _solver(block: str, M: Any, size: int) -> Any:
         if not (np.array_equal(factor.perm_r, factor.perm_c) and np.all(factor.U.diagonal() > 0)):
             raise InputError(f"block '{block}': H + Q + P is not positive definite; raise beta or add prox_weight")
         return factor.solve
-    dense = np.asarray(M.toarray() if sparse.issparse(M) else M)
+    dense = as_dense(M, size)
     try:
         cholesky = sl.cho_factor(dense)
     except sl.LinAlgError:
-        definite(block, dense, dense, np.zeros_like(dense))
+        definite(block, dense, as_dense(base, size), as_dense(Q, size))
         raise
     return lambda y: sl.cho_solve(cholesky, y, check_finite=False)
 
@@ -278,14 +302,13 @@ def _norms(v: np.ndarray, starts: np.ndarray) -> np.ndarray:
 def choose(problem: BlockProblem) -> dict[str, tuple[Kind, Any]]:
     """How each block's subproblem is solved, by what the block offers itself."""
     out: dict[str, tuple[Kind, Any]] = {}
-    for term in problem.terms:
-        if term.role == "constraint":
-            continue
-        kinds = [kind for kind, needs in KINDS.items() if set(needs) <= term.body.capabilities]
+    for name in problem.structure.blocks:
+        body = problem.body(name)
+        kinds = [kind for kind, needs in KINDS.items() if set(needs) <= body.capabilities]
         if not kinds:
             raise InputError(
-                f"block '{term.name}' offers {sorted(term.body.capabilities)}; expected a prox, a quadratic form, "
+                f"block '{name}' offers {sorted(body.capabilities)}; expected a prox, a quadratic form, "
                 "elementwise curvatures beside the gradient, or value_and_gradient"
             )
-        out[term.name] = kinds[0], term.body
+        out[name] = kinds[0], body
     return out

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from infimum.arrays import Array, as_data
+from infimum.arrays import Array
 from infimum.errors import InputError
 from infimum.functions import Function
+from infimum_padmm.data import array, number
 
 
 class Elementwise(Function):
@@ -19,10 +20,8 @@ class Elementwise(Function):
     real = True
 
     def __init__(self, y: Any, weight: float) -> None:
-        self.y = as_data(y, "y")
-        if not 0 < weight < np.inf:
-            raise InputError(f"{type(self).__name__}: weight is {weight}; expected a finite number > 0")
-        self.weight = float(weight)
+        self.y = array(y, "y")
+        self.weight = number(weight, f"{type(self).__name__}: weight", "a finite number > 0")
         self.shape, self.shape_source = tuple(self.y.shape), f"y is {tuple(self.y.shape)}"
 
     def __repr__(self) -> str:
@@ -71,9 +70,7 @@ class Cauchy(Elementwise):
 
     def __init__(self, y: Any, scale: float = 1.0, weight: float = 1.0) -> None:
         super().__init__(y, weight)
-        if not 0 < scale < np.inf:
-            raise InputError(f"Cauchy: scale is {scale}; expected a finite number > 0")
-        self.scale = float(scale)
+        self.scale = number(scale, "Cauchy: scale", "a finite number > 0")
         self.lipschitz = self.weight
         self.lowest_curvature = -0.125 * self.weight
 

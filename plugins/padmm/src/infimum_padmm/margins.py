@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from infimum.errors import InputError
+from infimum.functions import Function
 from infimum.functions.maps import ScaledIdentity
-from infimum_padmm.metric import gram
-from infimum_padmm.options import Penalty, Weight, check_penalty, check_weight, penalties, weights
+from infimum_padmm.engine import KINDS, Kind, Linearize, linearizes
+from infimum_padmm.metric import SAFETY, Gram, gram
+from infimum_padmm.options import (
+    Penalty,
+    Weight,
+    check_linearize,
+    check_penalty,
+    check_weight,
+    penalties,
+    weights,
+)
+from infimum_padmm.options import multipliers as stacked
 from infimum_padmm.problem import BlockProblem
-from infimum_padmm.structure import dense_of
+from infimum_padmm.structure import Structure, dense_of, row_image
+
+LARGEST = 2000
+"""Entries of a block or row up to which a certificate is made when it is asked for."""
+CHEAP = 1e8
+"""Operations on matrices up to which one is made with every run."""
 
 
 @dataclass(frozen=True)
@@ -37,53 +53,104 @@ class Certificate:
         return all(margin > 0 for margin in self.margins.values())
 
 
-def certificate(problem: BlockProblem, beta: Penalty = 1.0, prox_weight: Weight = 0.0) -> Certificate:
-    """Margins of sufficient decrease at the step tau = 1, with blocks solved as they are (not linearized).
+def certificate(
+    problem: BlockProblem, beta: Penalty = 1.0, prox_weight: Weight = 0.0, linearize: Linearize = "auto"
+) -> Certificate:
+    """Margins of sufficient decrease at the step tau = 1.
 
     The multiplier of a row is bounded through the optimality of its pivot, from the row that ends in the last block
     backwards: `A_ij^T dlam_i` is the change of `-grad f_j - P dx_j - sum_{i' != i} A_i'j^T lam_i' + sum_i' beta_i'
     A_i'j^T sum_{l > j} A_i'l dx_l`. With `G = sum_i T_i T_i^T / beta_i`, the margin of block j is
-    `lmin(Q_j)/2 + P_j + mu_j/2` less the row sums j and n + j of G.
+    `lmin(Q_j + 2 P_j)/2 + mu_j/2` less the row sums j and n + j of G. A linearized block has `P_j = s I - Q_j` beside
+    its proximal weight.
 
     Parameters
     ----------
     problem : BlockProblem
-    beta, prox_weight
-        As in the solver.
+    beta, prox_weight, linearize
+        As in the solver. A block that only an oracle can solve counts as one with a prox.
 
     Returns
     -------
     Certificate
-        A margin is -inf where a pivot is not smooth or has no curvature bound, or does not reach its row.
+        All margins are -inf where some pivot is not smooth or does not reach its row; that of a block without a
+        curvature bound is.
+
+    Raises
+    ------
+    InputError
+        For blocks or rows of more than 2000 entries, and for options out of range.
     """
     check_penalty(beta)
     check_weight(prox_weight)
-    b, P = penalties(problem, beta), weights(problem, prox_weight)
-    structure = problem.structure
-    n = len(structure.blocks)
-    if any(size > 2000 for size in (*structure.sizes, *structure.lengths)):
-        raise InputError("the certificate factors every matrix densely; blocks and rows of at most 2000 entries")
-    bounds = _multiplier_bounds(problem, b, P)
+    check_linearize(linearize)
+    if not isinstance(problem, BlockProblem):
+        raise InputError(f"expected a BlockProblem, got {type(problem).__name__}")
+    if any(size > LARGEST for size in (*problem.structure.sizes, *problem.structure.lengths)):
+        raise InputError(f"the certificate factors matrices densely; blocks and rows of at most {LARGEST} entries")
+    kinds = [_kind(problem.body(name)) for name in problem.structure.blocks]
+    return certified(problem, penalties(problem, beta), weights(problem, prox_weight), kinds, linearize)
+
+
+def certified(
+    problem: BlockProblem, beta: np.ndarray, weight: np.ndarray, kinds: Sequence[Kind], linearize: Linearize
+) -> Certificate:
+    """The certificate at penalties by row and proximal weights by block."""
+    structure, n = problem.structure, len(problem.structure.blocks)
+    metrics = [_metric(structure, j, beta, weight[j], kinds[j], linearize) for j in range(n)]
+    bounds = _multiplier_bounds(problem, beta, [one.largest for one in metrics])
     known = all(np.isfinite(T).all() for T in bounds)
-    G = sum((np.outer(T, T) / b[i] for i, T in enumerate(bounds)), np.zeros((2 * n, 2 * n))) if known else None
+    G = sum((np.outer(T, T) / beta[i] for i, T in enumerate(bounds)), np.zeros((2 * n, 2 * n))) if known else None
     sums = np.full(2 * n, np.inf) if G is None else G.sum(axis=1)
     margins = {}
     for j, name in enumerate(structure.blocks):
         mu = problem.curvature(name)
-        c = _smallest(problem, j, b) + 2.0 * P[j] + (-np.inf if mu is None else mu)
+        c = metrics[j].decrease + (-np.inf if mu is None else mu)
         margins[name] = float(c / 2.0 - sums[j] - sums[n + j])
     return Certificate(margins, dict(zip(structure.rows, bounds, strict=True)))
 
 
-def _smallest(problem: BlockProblem, j: int, beta: np.ndarray) -> float:
-    q = gram(problem.structure, j, beta)
+def affordable(structure: Structure) -> bool:
+    """Whether the certificate costs little: no large matrix to be factored, and not very many blocks."""
+    work = sum(
+        structure.lengths[i] * structure.sizes[j] * min(structure.lengths[i], structure.sizes[j])
+        for i, row in enumerate(structure.entries)
+        for j, map_ in row.items()
+        if not isinstance(map_, ScaledIdentity)
+    )
+    most = max((*structure.sizes, *structure.lengths))
+    return work <= CHEAP and most <= LARGEST and len(structure.blocks) <= 200
+
+
+def _kind(body: Function) -> Kind:
+    return next((kind for kind, needs in KINDS.items() if set(needs) <= body.capabilities), "prox")
+
+
+@dataclass(frozen=True, slots=True)
+class _Metric:
+    """`lmin(Q + 2 P)`, and the largest eigenvalue of P."""
+
+    decrease: float
+    largest: float
+
+
+def _metric(structure: Structure, j: int, beta: np.ndarray, weight: float, kind: Kind, linearize: Linearize) -> _Metric:
+    q = gram(structure, j, beta)
+    low = _smallest(q)
+    if not linearizes(kind, q, linearize):
+        return _Metric(low + 2.0 * weight, weight)
+    s = SAFETY * q.bound
+    return _Metric(2.0 * (s + weight) - q.bound, s - low + weight)
+
+
+def _smallest(q: Gram) -> float:
     if q.diagonal is not None:
         return float(q.diagonal.min())
     Q = q.matrix.toarray() if hasattr(q.matrix, "toarray") else q.matrix
     return 0.0 if Q is None else max(0.0, float(np.linalg.eigvalsh(Q)[0]))
 
 
-def _multiplier_bounds(problem: BlockProblem, beta: np.ndarray, P: np.ndarray) -> list[np.ndarray]:
+def _multiplier_bounds(problem: BlockProblem, beta: np.ndarray, P: Sequence[float]) -> list[np.ndarray]:
     structure = problem.structure
     n, place = len(structure.blocks), {j: k for k, j in enumerate(structure.order)}
     found: dict[int, np.ndarray] = {}
@@ -91,7 +158,8 @@ def _multiplier_bounds(problem: BlockProblem, beta: np.ndarray, P: np.ndarray) -
         j = structure.pivots[i]
         L = problem.smoothness(structure.blocks[j])
         T = np.zeros(2 * n)
-        T[j] = np.inf if L is None else L + P[j]
+        reached = row_image(structure, i, smooth=L is not None).reaches
+        T[j] = L + P[j] if L is not None and reached else np.inf
         T[n + j] = P[j]
         for other, map_ in structure.column(j).items():
             if other != i:
@@ -123,10 +191,16 @@ def lagrangian(problem: BlockProblem, x: object, multipliers: Mapping[str, np.nd
         By row, as in `result.extras`.
     beta
         As in the solver.
+
+    Raises
+    ------
+    InputError
+        For a multiplier that is missing or has another length, and for a penalty that is not above 0.
     """
-    r, b = problem.residuals(x), penalties(problem, beta)
-    rows = sum(
-        float(np.dot(multipliers[name], one)) + 0.5 * float(b[i]) * float(one @ one)
-        for i, (name, one) in enumerate(r.items())
-    )
-    return problem.value(x) + rows
+    check_penalty(beta)
+    if missing := [name for name in problem.structure.rows if name not in multipliers]:
+        raise InputError(f"no multiplier of row '{missing[0]}'; expected one of every row")
+    lam = stacked(problem, multipliers)
+    r = np.concatenate([np.zeros(0), *problem.residuals(x).values()])
+    weights_ = np.repeat(penalties(problem, beta), problem.structure.lengths)
+    return problem.value(x) + float(lam @ r) + 0.5 * float(weights_ @ (r * r))

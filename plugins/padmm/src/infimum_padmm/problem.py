@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from types import SimpleNamespace
@@ -15,7 +16,8 @@ from infimum.errors import InputError
 from infimum.functions import Function, Zero
 from infimum.functions.blocks import Layout
 from infimum.problem import PointMetric, Problem, Term, free_name
-from infimum_padmm.bodies import body_of, check_set
+from infimum_padmm.bodies import body_of, check_fits, check_set
+from infimum_padmm.data import mapping, number, start_of
 from infimum_padmm.quadratics import Form, quadratic_form
 from infimum_padmm.report import Report, report
 from infimum_padmm.rows import read_rows
@@ -48,7 +50,8 @@ class BlockProblem(Problem):
     order : sequence of str, optional
         The blocks in the order of updates. By default one is found that stays as close to that of `blocks` as it can.
     start : mapping of str to array, or array, optional
-        Default start; zeros otherwise.
+        Default start; zeros otherwise. Points are NumPy float64: other real NumPy arrays are converted, arrays of other
+        libraries are refused.
     reference : float, optional
         Known optimal value.
     name : str, optional
@@ -86,20 +89,26 @@ class BlockProblem(Problem):
         reference: float | None = None,
         name: str = "",
     ) -> None:
-        self.functions, self.sets = _sorted(blocks, sets or {})
+        self.functions, self.sets = _sorted(blocks, mapping(sets, "sets", "block: Constraint"))
         read = read_rows(self.functions, self.sets, rows, rhs, shapes or {}, order)
         self.structure, self.layout = read.structure, Layout(read.shapes)
+        if reference is not None:
+            reference = number(reference, "reference", "a finite number", least=-math.inf)
         self.reference, self.name, self._start = reference, name, start
+        for key, f in self.functions.items():
+            if f is not None:
+                check_fits(key, f, self.layout.shapes[key])
         for key, one in self.sets.items():
+            check_fits(key, one, self.layout.shapes[key])
             check_set(key, self.functions[key], one, self.form(key))
+        shapes = self.layout.shapes
+        self._bodies = {
+            key: body_of(f, self.sets.get(key), self.form(key), shapes[key]) for key, f in self.functions.items()
+        }
         self._terms = self._made_terms()
 
     def _made_terms(self) -> tuple[Term, ...]:
-        shapes = self.layout.shapes
-        terms = [
-            Term(key, body_of(f, self.sets.get(key), self.form(key), shapes[key]), key)
-            for key, f in self.functions.items()
-        ]
+        terms = [Term(key, body, key) for key, body in self._bodies.items()]
         rows = SimpleNamespace(capabilities=frozenset({"block_rows"}), block_rows=self._rows)
         return (*terms, Term(free_name("rows", self.functions), rows, role="constraint"))
 
@@ -113,6 +122,10 @@ class BlockProblem(Problem):
     @property
     def merit(self) -> str | None:
         return "value" if all(f is None or _has_value(f) for f in self.functions.values()) else None
+
+    def body(self, block: str) -> Function:
+        """A block's function and set as one function."""
+        return self._bodies[block]
 
     def form(self, block: str) -> Form | None:
         """Matrix and linear part of the function of a block where it is quadratic, else None; the set is left out."""
@@ -131,14 +144,14 @@ class BlockProblem(Problem):
             return None
         form, f = self.form(block), self.functions[block]
         if form is not None:
-            return max(abs(one) for one in self._spectrum(block, form))
+            return max(abs(one) for one in self.spectrum(block))
         return None if f is None else f.lipschitz
 
     def modulus(self, block: str) -> float:
         """Strong convexity of a block's function, as far as it is known."""
         form, f = self.form(block), self.functions[block]
         if form is not None:
-            low, high = self._spectrum(block, form)
+            low, high = self.spectrum(block)
             return low if low > 1e-10 * high else 0.0
         return 0.0 if f is None else float(f.strongly_convex)
 
@@ -146,7 +159,7 @@ class BlockProblem(Problem):
         """A lower bound of the curvature of a block's function, negative for a nonconvex one; None if unknown."""
         form, f = self.form(block), self.functions[block]
         if form is not None:
-            return self._spectrum(block, form)[0]
+            return self.spectrum(block)[0]
         lowest = getattr(f, "lowest_curvature", None)
         if lowest is not None:
             return float(lowest)
@@ -154,9 +167,13 @@ class BlockProblem(Problem):
             return float(f.strongly_convex)
         return None if f is None or f.lipschitz is None else -float(f.lipschitz)
 
-    def _spectrum(self, block: str, form: Form) -> tuple[float, float]:
+    def spectrum(self, block: str) -> tuple[float, float]:
+        """The extreme eigenvalues of the matrix of a quadratic block."""
         spectra: dict[str, tuple[float, float]] = self.__dict__.setdefault("_spectra", {})
         if block not in spectra:
+            form = self.form(block)
+            if form is None:
+                raise InputError(f"block '{block}' is not quadratic")
             spectra[block] = form.bounds()
         return spectra[block]
 
@@ -164,7 +181,7 @@ class BlockProblem(Problem):
         """Whether a block's function is known not to be convex."""
         form, f = self.form(block), self.functions[block]
         if form is not None:
-            low, high = self._spectrum(block, form)
+            low, high = self.spectrum(block)
             return low < -1e-10 * max(abs(low), abs(high))
         return f is not None and f.convex is False
 
@@ -176,6 +193,10 @@ class BlockProblem(Problem):
 
     def report(self) -> Report:
         """Order, pivots, what their images leave out row by row, and what theory asks for and is missing."""
+        return self._report
+
+    @cached_property
+    def _report(self) -> Report:
         return report(self)
 
     def residuals(self, x: Any) -> dict[str, np.ndarray]:
@@ -199,9 +220,8 @@ class BlockProblem(Problem):
 
     def prepare(self, start: Any) -> np.ndarray:
         if isinstance(start, Mapping):
-            given = {key: np.asarray(value, dtype=float) for key, value in start.items()}
-            start = self.layout.pack(given)
-        x = np.array(start, dtype=float)
+            start = self.layout.pack({key: start_of(value, f"x0['{key}']") for key, value in start.items()})
+        x = start_of(start, "x0")
         self.layout.check(x)
         return x
 
@@ -239,7 +259,7 @@ class BlockProblem(Problem):
         return point.dot(point)
 
     def size(self, point: Any) -> float:
-        return float(np.linalg.norm(point))
+        return arrays.norm(point)
 
     def unpack(self, point: Any) -> Any:
         return self.layout.unpack(point)

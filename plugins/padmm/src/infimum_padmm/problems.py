@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import numpy as np
-from annotated_types import Ge
+from annotated_types import Ge, Gt
 
 from infimum.constraints import Box
 from infimum.errors import InputError
@@ -81,7 +81,8 @@ def control(
     states: Annotated[int, Ge(1)] = 4,
     inputs: Annotated[int, Ge(1)] = 2,
     radius: Annotated[float, Ge(0)] = 0.9,
-    bound: Annotated[float, Ge(0)] = 0.5,
+    bound: Annotated[float, Ge(0)] = 0.3,
+    gain: Annotated[float, Gt(0)] = 0.5,
     grouping: Grouping = "stages",
     data_seed: int = 0,
 ) -> BlockProblem:
@@ -95,24 +96,28 @@ def control(
         Entries of a state and of an input.
     radius : float, default 0.9
         Spectral radius of the dynamics.
-    bound : float, default 0.5
+    bound : float, default 0.3
         On each input.
+    gain : float, default 0.5
+        Factor of the inputs' standard normal matrix. The optimal value at the defaults is 6.2453546.
     grouping : {"stages", "inputs", "joint"}, default "stages"
         See `infimum_padmm.control`.
     data_seed : int, default 0
         Of the system and the initial state.
     """
-    A, B, s0 = system(states, inputs, radius, data_seed)
+    A, B, s0 = system(states, inputs, radius, data_seed, gain)
     box = Box(-bound, bound)
     return build_control(A, B, horizon, s0, inputs=box, grouping=grouping, name=f"control, {horizon} stages")
 
 
-def system(states: int, inputs: int, radius: float, data_seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def system(
+    states: int, inputs: int, radius: float, data_seed: int, gain: float = 0.5
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """A, B and an initial state."""
     rng = np.random.default_rng(data_seed)
     A = rng.standard_normal((states, states))
     A *= radius / np.abs(np.linalg.eigvals(A)).max()
-    return A, rng.standard_normal((states, inputs)), 2.0 * rng.standard_normal(states)
+    return A, gain * rng.standard_normal((states, inputs)), 2.0 * rng.standard_normal(states)
 
 
 def fused_logistic(ridge: Annotated[float, Ge(0)] = 0.05, fused: Annotated[float, Ge(0)] = 2.0) -> BlockProblem:

@@ -28,10 +28,7 @@ class Form:
 
     def dense(self) -> np.ndarray:
         """H as a dense matrix."""
-        n = self.c.size
-        if isinstance(self.H, float):
-            return self.H * np.eye(n)
-        return np.asarray(self.H.toarray() if sparse.issparse(self.H) else self.H, dtype=float)
+        return as_dense(self.H, self.c.size)
 
     def bounds(self) -> tuple[float, float]:
         """The smallest and the largest eigenvalue of H."""
@@ -116,6 +113,13 @@ def add(one: Any, other: Any, size: int) -> Any:
     if sparse.issparse(one) != sparse.issparse(other):
         one, other = (h.toarray() if sparse.issparse(h) else h for h in (one, other))
     return one + other
+
+
+def as_dense(h: Any, size: int) -> np.ndarray:
+    """A number (times the identity), dense or sparse matrix as a dense one."""
+    if isinstance(h, float):
+        return h * np.eye(size)
+    return np.asarray(h.toarray() if sparse.issparse(h) else h, dtype=float)
 
 
 def _as_matrix(h: Any, size: int) -> Any:

@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 
+from infimum.errors import InputError
+
 ROOM = 128
 
 
@@ -46,12 +48,7 @@ def empty() -> np.ndarray:
 def rate(kept: np.ndarray) -> float | None:
     """`q` of `||dx_k|| ~ q^k`: the logarithm's slope over the last half of the iterations; None before 10 steps."""
     count, stride = int(kept[0]), int(kept[1])
-    steps = kept[2 : 2 + count]
-    tail = steps[count // 2 :]
-    if count < 10 or not (tail > 0).all():
-        return None
-    slope = np.polyfit(np.arange(tail.size, dtype=float), np.log(tail), 1)[0]
-    return math.exp(float(slope) / stride)
+    return _fitted(kept[2 : 2 + count], stride)
 
 
 def estimate_rate(values: np.ndarray) -> float | None:
@@ -60,10 +57,25 @@ def estimate_rate(values: np.ndarray) -> float | None:
     Parameters
     ----------
     values : array, shape (k,)
-        Positive numbers; None comes back for fewer than 10, or for a last half that is not positive.
+        Positive numbers; None comes back for fewer than 10, or for a last half that is not positive and finite.
+
+    Raises
+    ------
+    InputError
+        For anything but a vector of numbers.
     """
-    values = np.asarray(values, dtype=float)
+    try:
+        values = np.asarray(values, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"values are no numbers: {error}") from error
+    if values.ndim != 1:
+        raise InputError(f"values has shape {values.shape}; expected (k,), one number an iteration")
+    return _fitted(values, 1)
+
+
+def _fitted(values: np.ndarray, stride: int) -> float | None:
     tail = values[values.size // 2 :]
-    if values.size < 10 or not (tail > 0).all():
+    if values.size < 10 or not (tail > 0).all() or not np.isfinite(tail).all():
         return None
-    return math.exp(float(np.polyfit(np.arange(tail.size, dtype=float), np.log(tail), 1)[0]))
+    slope = np.polyfit(np.arange(tail.size, dtype=float), np.log(tail), 1)[0]
+    return math.exp(float(slope) / stride)

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from infimum.errors import InputError, did_you_mean
-from infimum_padmm.engine import Engine, Settings, choose
+from infimum_padmm.data import mapping, number, vector, whole
+from infimum_padmm.engine import Engine, Linearize, Settings, choose
 from infimum_padmm.options import (
-    Linearize,
     Penalty,
     Weight,
+    check_linearize,
     check_penalty,
     check_tau,
     check_weight,
@@ -88,6 +89,9 @@ class Repeated:
         check_penalty(beta)
         check_weight(prox_weight)
         check_tau(tau)
+        check_linearize(linearize)
+        if not isinstance(problem, BlockProblem):
+            raise InputError(f"expected a BlockProblem, got {type(problem).__name__}; `from_composite` makes one")
         self.problem, self.tau = problem, float(tau)
         self.engine = Engine(problem, choose(problem), Settings(weights(problem, prox_weight), linearize))
         self.beta = penalties(problem, beta)
@@ -135,7 +139,10 @@ class Repeated:
         InputError
             For an unknown row or block, a wrong length, or a linear part of a block that is not quadratic.
         """
-        self._change(rhs or {}, linear or {})
+        number(tol, "tol", "a finite number >= 0", strict=False)
+        whole(max_iter, "max_iter", 1)
+        whole(check_every, "check_every", 1)
+        self._change(mapping(rhs, "rhs", "row: array"), mapping(linear, "linear", "block: array"))
         if start is not None:
             self.x = self.problem.prepare(start)
         if multipliers is not None:
@@ -148,20 +155,14 @@ class Repeated:
             if key not in structure.rows:
                 raise InputError(f"rhs={{'{key}': …}}: there is no such row; {did_you_mean(key, structure.rows)}")
             i = structure.rows.index(key)
-            vector = np.asarray(value, dtype=float).reshape(-1)
-            if vector.size != structure.lengths[i]:
-                raise InputError(f"rhs of row '{key}' has {vector.size} entries; expected {structure.lengths[i]}")
-            engine.set_rhs(i, vector)
+            engine.set_rhs(i, vector(value, f"rhs of row '{key}'", structure.lengths[i]))
         for key, value in linear.items():
             if key not in structure.blocks:
                 raise InputError(f"linear={{'{key}': …}}: no such block; {did_you_mean(key, structure.blocks)}")
             j = structure.blocks.index(key)
-            vector = np.asarray(value, dtype=float).reshape(-1)
-            if j not in engine.forms or vector.size != structure.sizes[j]:
-                raise InputError(
-                    f"linear={{'{key}': …}}: expected a quadratic block and its {structure.sizes[j]} numbers"
-                )
-            engine.relinear(j, vector)
+            if j not in engine.forms:
+                raise InputError(f"linear={{'{key}': …}}: expected a quadratic block; this one is solved otherwise")
+            engine.relinear(j, vector(value, f"linear part of block '{key}'", structure.sizes[j]))
 
     def _iterate(self, tol: float, max_iter: int, check_every: int) -> Solution:
         engine, x, lam, stages = self.engine, self.x.copy(), self.lam.copy(), self.stages
@@ -178,7 +179,7 @@ class Repeated:
             if not checked:
                 # The stages keep w = lam + beta r, of which beta r is known without a product with A.
                 moved = w - lam
-                lam += moved if tau == 1.0 else tau * moved
+                lam = w if tau == 1.0 else lam + tau * moved
                 w = lam + moved
                 continue
             r = forward(x) - b
@@ -197,14 +198,9 @@ class Repeated:
             self.x, self.lam = x, lam
         return Solution(
             {name: one.copy() for name, one in self.problem.layout.unpack(x).items()},
-            _by_row(self.problem, lam),
+            engine.by_row(lam),
             status,
             k,
             primal,
             dual,
         )
-
-
-def _by_row(problem: BlockProblem, lam: np.ndarray) -> dict[str, np.ndarray]:
-    at = problem.structure.row_starts
-    return {name: lam[at[i] : at[i + 1]].copy() for i, name in enumerate(problem.structure.rows)}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from infimum_padmm.structure import RowImage, row_image, whole_matrix
+from infimum_padmm.structure import IMAGE_TOLERANCE, RowImage, row_image, whole_matrix
 
 if TYPE_CHECKING:
     from infimum_padmm.problem import BlockProblem
@@ -116,7 +116,9 @@ def _warnings(
     structure = problem.structure
     for row, entries in zip(rows, structure.entries, strict=True):
         members = [structure.blocks[j] for j in entries]
-        if not row.reaches:
+        if not row.known and row.worst <= IMAGE_TOLERANCE:
+            out.append(f"row '{row.row}': too large to find out what lies in the image of its last block '{row.pivot}'")
+        elif not row.reaches:
             name, value = max(
                 ((k, v) for k, v in {**row.images, "the right-hand side": row.rhs}.items() if v is not None),
                 key=lambda pair: pair[1],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from infimum.constraints.base import Constraint
 from infimum.errors import InputError, did_you_mean
 from infimum.functions import Function
 from infimum.functions.maps import BlockMap, Map, ScaledIdentity, as_map
+from infimum_padmm.data import mapping, real_map, vector, whole
 from infimum_padmm.structure import LARGEST_DENSE, Structure, dense_of, ordered
 
 FEASIBLE = 1e-8
@@ -43,6 +44,7 @@ def read_rows(
     maps = {name: _maps(name, row, blocks) for name, row in named.items()}
     right = _named_rhs(rhs, list(named))
     known = _known_shapes(functions, sets, shapes)
+    _copied_shapes(maps, known)
     sizes = {name: math.prod(shape) for name, shape in known.items()}
     lengths = {name: b.size for name, b in right.items()}
     _spread(maps, sizes, lengths)
@@ -74,10 +76,8 @@ def _named_rows(rows: Any) -> dict[str, Mapping[str, Any]]:
         if isinstance(rows, str) or not isinstance(rows, Sequence):
             raise InputError(f"rows: expected a sequence of {{block: matrix}}, got {type(rows).__name__}")
         rows = {f"row{i + 1}": row for i, row in enumerate(rows)}
-    for name, row in rows.items():
-        if not isinstance(row, Mapping):
-            raise InputError(f"row '{name}': expected {{block: matrix}}, got {type(row).__name__}")
-    return dict(rows)
+    named = mapping(rows, "rows", "row: {block: matrix}")
+    return {name: mapping(row, f"row '{name}'", "block: matrix") for name, row in named.items()}
 
 
 def _maps(name: str, row: Mapping[str, Any], blocks: Sequence[str]) -> dict[str, Map]:
@@ -86,7 +86,7 @@ def _maps(name: str, row: Mapping[str, Any], blocks: Sequence[str]) -> dict[str,
         if key not in blocks:
             raise InputError(f"row '{name}': there is no block '{key}'; {did_you_mean(key, blocks)}")
         try:
-            map_ = _number(A) if isinstance(A, Real) else as_map(_column(A))
+            map_ = ScaledIdentity(float(A)) if isinstance(A, Real) else as_map(real_map(A))
         except InputError as error:
             raise InputError(f"row '{name}', block '{key}': {error}") from None
         if isinstance(map_, BlockMap):
@@ -96,17 +96,6 @@ def _maps(name: str, row: Mapping[str, Any], blocks: Sequence[str]) -> dict[str,
     if not out:
         raise InputError(f"row '{name}' has no entries" + (" but zeros; leave it out" if row else "; leave it out"))
     return out
-
-
-def _number(A: Real) -> ScaledIdentity:
-    return ScaledIdentity(float(A))
-
-
-def _column(A: Any) -> Any:
-    """Vectors stand for a matrix with one column."""
-    if isinstance(A, list | tuple):
-        A = np.asarray(A, dtype=float)
-    return A[:, None] if isinstance(A, np.ndarray) and A.ndim == 1 else A
 
 
 def _is_zero(map_: Map) -> bool:
@@ -122,6 +111,8 @@ def _named_rhs(rhs: Any, rows: Sequence[str]) -> dict[str, np.ndarray]:
     if rhs is None:
         return {}
     if not isinstance(rhs, Mapping):
+        if isinstance(rhs, str) or not isinstance(rhs, Sequence | np.ndarray):
+            raise InputError(f"rhs: expected {{row: array}} or a sequence of arrays, got {type(rhs).__name__}")
         given = list(rhs)
         if len(given) != len(rows):
             raise InputError(f"rhs has {len(given)} entries, there are {len(rows)} rows: {', '.join(rows)}")
@@ -132,10 +123,7 @@ def _named_rhs(rhs: Any, rows: Sequence[str]) -> dict[str, np.ndarray]:
             raise InputError(f"rhs={{'{name}': …}}: there is no such row; {did_you_mean(name, rows)}")
         if b is None or (isinstance(b, Real) and b == 0):
             continue
-        vector = np.asarray(b, dtype=float).reshape(-1)
-        if not vector.size or not np.isfinite(vector).all():
-            raise InputError(f"rhs of row '{name}' is empty or holds NaN or inf; expected finite numbers")
-        out[name] = vector
+        out[name] = vector(b, f"rhs of row '{name}'")
     return out
 
 
@@ -143,10 +131,13 @@ def _known_shapes(
     functions: Mapping[str, Function | None], sets: Mapping[str, Constraint], shapes: Mapping[str, Any]
 ) -> dict[str, tuple[int, ...]]:
     out: dict[str, tuple[int, ...]] = {}
-    for name, given in shapes.items():
+    for name, given in mapping(shapes, "shapes", "block: tuple of int").items():
         if name not in functions:
             raise InputError(f"shapes={{'{name}': …}}: there is no such block; {did_you_mean(name, list(functions))}")
-        out[name] = (int(given),) if isinstance(given, int) else tuple(int(n) for n in given)
+        sides = (given,) if isinstance(given, Integral) else given
+        if isinstance(sides, str) or not isinstance(sides, Sequence):
+            raise InputError(f"shapes={{'{name}': {given!r}}}: expected a whole number or a tuple of them")
+        out[name] = tuple(whole(n, f"shapes={{'{name}': {given!r}}}: a side", 1) for n in sides)
     for name, f in functions.items():
         for one in (f, sets.get(name)):
             shape = getattr(one, "shape", None)
@@ -156,6 +147,19 @@ def _known_shapes(
                 raise InputError(f"block '{name}': {one!r} takes x of shape {tuple(shape)}, expected {out[name]}")
             out[name] = tuple(shape)
     return out
+
+
+def _copied_shapes(maps: Mapping[str, Mapping[str, Map]], known: dict[str, tuple[int, ...]]) -> None:
+    """Give blocks of unknown shape that of the block beside them, in rows of multiples of the identity."""
+    copies = [row for row in maps.values() if all(isinstance(one, ScaledIdentity) for one in row.values())]
+    moving = True
+    while moving:
+        moving = False
+        for row in copies:
+            found, unknown = {known[key] for key in row if key in known}, [key for key in row if key not in known]
+            if len(found) == 1 and unknown:
+                known.update(dict.fromkeys(unknown, next(iter(found))))
+                moving = True
 
 
 def _spread(maps: Mapping[str, Mapping[str, Map]], sizes: dict[str, int], lengths: dict[str, int]) -> None:

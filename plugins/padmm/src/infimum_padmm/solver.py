@@ -14,9 +14,12 @@ from annotated_types import Gt, Lt
 from infimum.errors import InfimumWarning, InputError
 from infimum.solver import Finished, Metric, Slot, Solver
 from infimum.status import Status
+from infimum_padmm.data import mapping
 from infimum_padmm.engine import KINDS, Engine, Kind, Settings
+from infimum_padmm.margins import affordable, certified
 from infimum_padmm.options import (
     GOLDEN,
+    check_linearize,
     check_penalty,
     check_tau,
     check_weight,
@@ -26,6 +29,7 @@ from infimum_padmm.options import (
 )
 from infimum_padmm.problem import BlockProblem
 from infimum_padmm.rate import empty, note, rate
+from infimum_padmm.report import CHEN
 
 NAME = "padmm.padmm"
 BALANCE_EVERY = 10
@@ -39,7 +43,8 @@ DIVERGED = 1e12
 class PADMMState:
     """`x` packed, the stacked multipliers and residuals, (sub)gradients `xi`, the KKT defect `s`, and the penalties.
 
-    `names` says of what: rows and blocks with their lengths, and the structure report as plain data.
+    `names` says of what: rows and blocks with their lengths; with the structure report and the certificate as plain
+    data.
     """
 
     x: np.ndarray
@@ -82,8 +87,9 @@ class PADMM(Solver):
     (the optimality of the subproblems gives the subgradient). `rate` estimates the rate of linear convergence from
     the lengths of the steps in the last half of the iterations.
 
-    `result.extras` holds the multipliers, residuals by row and by block, penalties, the rate, and the report of the
-    structure.
+    `result.extras` holds the multipliers, residuals by row and by block, penalties, the rate, the report of the
+    structure, and the margins of `infimum_padmm.certificate` at the last penalties (None for tau other than 1, and for
+    problems with large matrices).
 
     Parameters
     ----------
@@ -146,6 +152,10 @@ class PADMM(Solver):
         check_penalty(self.beta)
         check_weight(self.prox_weight)
         check_tau(self.tau)
+        check_linearize(self.linearize)
+        if not isinstance(self.adapt, bool):
+            raise InputError(f"adapt is {self.adapt!r}; expected True or False")
+        mapping(self.multipliers, "multipliers", "row: array")
 
     @classmethod
     def reference_problems(cls) -> Any:
@@ -170,13 +180,14 @@ class PADMM(Solver):
         engine = _engine(self, parts)
         problem, structure = engine.problem, engine.structure
         r = problem.stack.forward(start) - structure.b
-        nothing = np.zeros_like(start)
+        nothing, beta = np.zeros_like(start), penalties(problem, self.beta)
         names = {
             "rows": dict(zip(structure.rows, structure.lengths, strict=True)),
             "blocks": dict(zip(structure.blocks, structure.sizes, strict=True)),
             "report": problem.report().as_tree(),
+            "certificate": self._certificate(engine, beta),
         }
-        lam, beta = multipliers(problem, self.multipliers), penalties(problem, self.beta)
+        lam = multipliers(problem, self.multipliers)
         primal = _primal(engine, r)
         return PADMMState(start, lam, r, nothing, nothing, beta, primal, 0.0, 0.0, empty(), 0, names)
 
@@ -190,8 +201,17 @@ class PADMM(Solver):
         if max(primal, dual) > DIVERGED:
             raise Finished(_diverged(engine, max(primal, dual), state.k), Status.diverged)
         step = _length(x - state.x)
-        kept = note(state.kept, state.k + 1, step)
-        return PADMMState(x, lam, r, xi, s, beta, primal, dual, step, kept, state.k + 1, state.names)
+        kept, names = note(state.kept, state.k + 1, step), state.names
+        if beta is not state.beta:
+            names = {**names, "certificate": self._certificate(engine, beta)}
+        return PADMMState(x, lam, r, xi, s, beta, primal, dual, step, kept, state.k + 1, names)
+
+    def _certificate(self, engine: Engine, beta: np.ndarray) -> dict[str, Any] | None:
+        """Margins of sufficient decrease as plain data; None where they say nothing (tau is not 1) or cost much."""
+        if self.tau != 1.0 or not affordable(engine.structure):
+            return None
+        found = certified(engine.problem, beta, engine.settings.weights, engine.kinds, self.linearize)
+        return {"margins": found.margins, "holds": found.holds}
 
     def _balanced(self, engine: Engine, state: PADMMState) -> np.ndarray:
         if not state.k or state.k % BALANCE_EVERY or state.k >= BALANCE_UNTIL or not (state.primal and state.dual):
@@ -203,7 +223,7 @@ class PADMM(Solver):
         return state.beta * (2.0 if uneven > UNEVEN else 0.5)
 
     def extras(self, state: PADMMState) -> dict[str, Any]:
-        """Multipliers, residuals by row and by block, penalties, rate and structure report."""
+        """Multipliers, residuals by row and by block, penalties, rate, structure report and certificate."""
         rows, blocks = state.names["rows"], state.names["blocks"]
         lam, r, s = _split(state.lam, rows), _split(state.r, rows), _split(state.s, blocks)
         return {
@@ -213,6 +233,7 @@ class PADMM(Solver):
             "beta": dict(zip(rows, (float(one) for one in state.beta), strict=True)),
             "rate": rate(state.kept),
             "structure": state.names["report"],
+            "certificate": state.names["certificate"],
         }
 
 
@@ -249,7 +270,9 @@ def _engine(solver: PADMM, parts: Any) -> Engine:
 
 def _diverged(engine: Engine, residual: float, k: int) -> str:
     report = engine.problem.report()
-    why = f": {report.warnings[0]}" if report.warnings else ""
+    # A sweep over three or more blocks explains a divergence better than what else is missing.
+    named = sorted(report.warnings, key=lambda text: CHEN not in text)
+    why = f": {named[0]}" if named else ""
     return (
         f"the residual is {residual:.3g} at iteration {k + 1}{why}; give prox_weight (this problem: up to "
         f"{report.prox_weight:.3g} times beta, less often suffices) or another beta"

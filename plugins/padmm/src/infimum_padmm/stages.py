@@ -44,9 +44,21 @@ class Place:
         """`A^T w`."""
         self.weigh: Any = lambda d: self.beta * self.stack.forward(d)
         """`beta A d`."""
-        if isinstance(matrix, np.ndarray):
+        self.diagonal = _diagonal(matrix)
+        """The diagonal of A where it has nothing else, as for copies of blocks."""
+        if self.diagonal is not None:
+            self.back, self.weigh = self.diagonal.__mul__, (self.beta * self.diagonal).__mul__
+        elif isinstance(matrix, np.ndarray):
             back, weighed = np.ascontiguousarray(matrix.T), self.beta[:, None] * matrix
             self.back, self.weigh = back.__matmul__, weighed.__matmul__
+
+
+def _diagonal(matrix: Any) -> np.ndarray | None:
+    if matrix is None or matrix.shape[0] != matrix.shape[1]:
+        return None
+    diagonal = matrix.diagonal().copy()
+    entries = matrix.count_nonzero() if sparse.issparse(matrix) else np.count_nonzero(matrix)
+    return diagonal if entries == np.count_nonzero(diagonal) else None
 
 
 class Run:
@@ -65,6 +77,7 @@ class Run:
         self.moves = np.vstack([-inverse, -(place.beta[:, None] * K) @ inverse])
         """From `H x + c + K^T w` to the changes of x and of w."""
         self.matrix = np.ascontiguousarray(self.moves @ np.hstack([H, K.T]))
+        self._at, self._change = np.empty(self.matrix.shape[1]), np.empty(self.matrix.shape[0])
         self.relinear(linear)
 
     def relinear(self, linear: Sequence[np.ndarray]) -> None:
@@ -73,12 +86,14 @@ class Run:
         self.offset = self.moves @ self.c
 
     def __call__(self, x: np.ndarray, w: np.ndarray, xi: np.ndarray | None, tolerance: float) -> None:
-        at, rows = self.place.x, self.place.w
-        old = x[at]
-        change = self.matrix @ np.concatenate((old, w[rows]))
+        at, rows, n = self.place.x, self.place.w, self.c.size
+        now, change = self._at, self._change
+        now[:n] = x[at]
+        now[n:] = w[rows]
+        np.dot(self.matrix, now, out=change)
         change += self.offset
-        x[at] = old + change[: old.size]
-        w[rows] += change[old.size :]
+        x[at] += change[:n]
+        w[rows] += change[n:]
 
     def certify(self, x: np.ndarray, xi: np.ndarray) -> None:
         at = self.place.x
@@ -117,7 +132,9 @@ class Proxes:
         matrix = place.stack.matrix
         self.pull: Any = lambda w: place.back(w) / self.scale
         """`A^T w / s`."""
-        if isinstance(matrix, np.ndarray):
+        if place.diagonal is not None:
+            self.pull = (place.diagonal / self.scale).__mul__
+        elif isinstance(matrix, np.ndarray):
             self.pull = np.ascontiguousarray(matrix.T / self.scale[:, None]).__matmul__
 
     def __call__(self, x: np.ndarray, w: np.ndarray, xi: np.ndarray | None, tolerance: float) -> None:

@@ -15,7 +15,9 @@ from infimum.functions.maps import LinearMap, Map, ScaledIdentity
 IMAGE_TOLERANCE = 1e-8
 """Relative residual up to which a column lies in the image of another matrix."""
 LARGEST_DENSE = 4_000_000
-"""Entries up to which a matrix is factored or stacked densely for a report."""
+"""Entries up to which one matrix is factored densely for a report."""
+LARGEST_WHOLE = 1_000_000
+"""Entries up to which all rows are stacked for it: every run makes a report, and its rank takes two decompositions."""
 
 
 class StructureError(InputError):
@@ -180,8 +182,9 @@ def _as_given(
     given: Sequence[str],
     found: Sequence[int],
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    if sorted(given) != sorted(blocks):
-        raise InputError(f"order={list(given)}: expected every block once: {', '.join(blocks)}")
+    names = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else None
+    if names is None or len(names) != len(blocks) or set(map(str, names)) != set(blocks):
+        raise InputError(f"order={given!r}: expected every block once: {', '.join(blocks)}")
     order = [list(blocks).index(name) for name in given]
     place = {j: k for k, j in enumerate(order)}
     pivots = [max(row, key=lambda j: place[j]) for row in members]
@@ -227,8 +230,8 @@ class RowImage:
 
     @property
     def reaches(self) -> bool:
-        """Whether everything in the row lies in the image of its pivot."""
-        return self.worst <= IMAGE_TOLERANCE
+        """Whether everything in the row is known to lie in the image of its pivot."""
+        return self.known and self.worst <= IMAGE_TOLERANCE
 
     @property
     def known(self) -> bool:
@@ -279,7 +282,7 @@ def whole_matrix(structure: Structure) -> dict[str, float | int] | None:
     """
     starts, row_starts = structure.starts, structure.row_starts
     rows, columns = int(row_starts[-1]), int(starts[-1])
-    if not rows or rows * columns > LARGEST_DENSE:
+    if not rows or rows * columns > LARGEST_WHOLE:
         return None
     A = np.zeros((rows, columns))
     for i, row in enumerate(structure.entries):
