@@ -22,14 +22,15 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
+from pogo_digits import mlp, online_pca  # noqa: E402
 
+from infimum.errors import NonFiniteError  # noqa: E402
 from infimum_pogo import POGO, Landing, RiemannianSGD, gaps, polar  # noqa: E402
 
 torch.set_num_threads(1)
 SHAPES = ((1, 64, 256), (1, 256, 512), (64, 32, 32), (1024, 16, 32), (4096, 4, 8), (16384, 3, 3))
 DEVICE_SHAPES = (*SHAPES, (16384, 4, 8), (16384, 16, 32), (64, 512, 512))
 GEOOPT = importlib.util.find_spec("geoopt") is not None
-WIDTH = 128
 Step = Callable[[], Any]
 
 
@@ -227,8 +228,10 @@ def tasks() -> list[tuple[Task, int]]:
     ]
 
 
-def descend(task: Task, make: Callable[[Any], Any], iterations: int, falling: bool) -> dict[str, Any]:
-    """A run with fixed or falling (cosine) step size: gaps and losses on the way."""
+def descend(
+    task: Task, make: Callable[[Any], Any], iterations: int, falling: bool, watch: bool = True
+) -> dict[str, Any]:
+    """A run with fixed or falling (cosine) step size: losses, and the gaps on the way if they are watched."""
     p = torch.nn.Parameter(task.X0.clone())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -242,7 +245,7 @@ def descend(task: Task, make: Callable[[Any], Any], iterations: int, falling: bo
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 optimizer.step()
-        except ArithmeticError:
+        except (ArithmeticError, NonFiniteError):
             return {"nan": True}
         except Exception as error:
             if "NaN" not in str(error):
@@ -250,7 +253,7 @@ def descend(task: Task, make: Callable[[Any], Any], iterations: int, falling: bo
             return {"nan": True}
         if schedule is not None:
             schedule.step()
-        worst = max(worst, float(gaps(p.detach()).max()))
+        worst = max(worst, float(gaps(p.detach()).max())) if watch else worst
         if not math.isfinite(worst):
             return {"nan": True}
     last = float(task.loss(p.detach()))
@@ -300,49 +303,51 @@ def guard(args: argparse.Namespace) -> None:
 
 
 def reach(args: argparse.Namespace) -> None:
-    """What is reached, with the step size tuned for each."""
-    print("\nRelative gap (F - F*)/|F*| at equal iterations, falling lr, best of the step sizes tried; float32 runs")
+    """What is reached, with step size and momentum tuned for each."""
+    print(
+        "\nRelative gap (F - F*)/|F*| at equal iterations, falling lr, float32 runs: the best of the step sizes tried,"
+    )
+    print("and of momentum .3 and .6, for each")
     names = ("POGO sgd", "POGO vadam", "Landing", "Riemannian QR (ours)", "geoopt RSGD QR")
-    print(f"{'':22} " + " ".join(f"{name:>24}" for name in names))
-    for task, iterations in tasks():
+    print(f"{'':22} {'steps':>5} " + " ".join(f"{name:>22}" for name in names))
+    longer = procrustes_task(4096, 4, 8, 240, "4096 of 4x8")
+    for task, iterations in [*tasks(), longer]:
         cells = []
         for name in names:
-            found = (
-                [(descend(task, _maker(name, lr), iterations, True), lr) for lr in _rates(name)] if _there(name) else []
-            )
-            good = [(one["relative"], lr) for one, lr in found if not one["nan"]]
-            cells.append(f"{min(good)[0]:.1e} (lr {min(good)[1]:g})" if good else "NOT SHOWN")
-        print(f"{task.name:22} " + " ".join(f"{cell:>24}" for cell in cells))
+            found = [(descend(task, _maker(name, *s), iterations, True, watch=False), s) for s in _settings(name)]
+            good = [(one["relative"], s) for one, s in found if not one["nan"]]
+            cells.append("{:.1e} ({:g}, {:g})".format(min(good)[0], *min(good)[1]) if good else "NOT SHOWN")
+        print(f"{task.name:22} {iterations:5} " + " ".join(f"{cell:>22}" for cell in cells), flush=True)
 
 
-def _there(name: str) -> bool:
-    return GEOOPT or "geoopt" not in name
+def _settings(name: str) -> list[tuple[float, float]]:
+    """Pairs of lr and momentum to try; none for a peer that is not installed."""
+    if "geoopt" in name and not GEOOPT:
+        return []
+    rates = (1.0, 3.0, 10.0) if "vadam" in name else (0.4, 0.8, 1.6, 3.2)
+    return [(lr, momentum) for lr in rates for momentum in ((0.9,) if "vadam" in name else (0.3, 0.6))]
 
 
-def _rates(name: str) -> tuple[float, ...]:
-    return (0.3, 1.0, 3.0, 10.0) if "vadam" in name else (0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)
-
-
-def _maker(name: str, lr: float) -> Callable[[Any], Any]:
+def _maker(name: str, lr: float, momentum: float) -> Callable[[Any], Any]:
     if name == "geoopt RSGD QR":
-        return lambda p: Geoopt(p, lr)
+        return lambda p: Geoopt(p, lr, momentum)
     return {
-        "POGO sgd": lambda p: POGO([p], lr=lr, base="sgd", momentum=0.3),
-        "POGO vadam": lambda p: POGO([p], lr=lr),
-        "Landing": lambda p: Landing([p], lr=lr, momentum=0.3),
-        "Riemannian QR (ours)": lambda p: RiemannianSGD([p], lr=lr, momentum=0.3),
+        "POGO sgd": lambda p: POGO([p], lr=lr, base="sgd", momentum=momentum),
+        "POGO vadam": lambda p: POGO([p], lr=lr, betas=(momentum, 0.999)),
+        "Landing": lambda p: Landing([p], lr=lr, momentum=momentum),
+        "Riemannian QR (ours)": lambda p: RiemannianSGD([p], lr=lr, momentum=momentum),
     }[name]
 
 
 class Geoopt(torch.optim.SGD):
     """geoopt's Riemannian SGD on the transposed matrices."""
 
-    def __init__(self, p: Any, lr: float) -> None:
+    def __init__(self, p: Any, lr: float, momentum: float) -> None:
         super().__init__([p], lr=lr)
         import geoopt
 
         self.twin = geoopt.ManifoldParameter(p.detach().mT.contiguous(), manifold=geoopt.Stiefel(canonical=False))
-        self.inner = geoopt.optim.RiemannianSGD([self.twin], lr=lr, momentum=0.3)
+        self.inner = geoopt.optim.RiemannianSGD([self.twin], lr=lr, momentum=momentum)
 
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
         p = self.param_groups[0]["params"][0]
@@ -351,114 +356,6 @@ class Geoopt(torch.optim.SGD):
         self.inner.step()
         with torch.no_grad():
             p.copy_(self.twin.mT)
-
-
-# Digits
-
-
-def online_pca(args: argparse.Namespace) -> None:
-    """Explained variance of digits from batches of 64."""
-    import infimum
-    from infimum_pogo.problems.digits import pca
-
-    problem = pca(components=10, batch=64)
-    print(
-        "\nOnline PCA of digits (p = 10, batches of 64 drawn with replacement): explained variance over the best one,"
-    )
-    print("lr falls as (1 - k/n)^2; mean and smallest of 6 seeds, largest gap at the end")
-    runs = {
-        "POGO sgd": ({"use": "pogo.pogo"}, (1.5, 2.0, 3.0)),
-        "POGO vadam": ({"use": "pogo.pogo", "base": "vadam"}, (4.0, 8.0, 16.0)),
-        "Riemannian QR": ({"use": "pogo.riemannian"}, (0.75, 1.0, 1.5, 2.0)),
-        "Landing": ({"use": "pogo.landing"}, (1.5, 2.0, 3.0)),
-    }
-    for n in (300, 600):
-        for name, (solver, rates) in runs.items():
-            best = max((_shares(infimum, problem, solver, lr, n) for lr in rates), key=lambda one: one[0])
-            print(f"  {n} steps  {name:14} mean {best[0]:.5f}  min {best[1]:.5f}  gap {best[2]:.1e}  (lr {best[3]:g})")
-
-
-def _shares(infimum: Any, problem: Any, solver: dict[str, Any], lr: float, n: int) -> tuple[float, float, float, float]:
-    shares, gap = [], 0.0
-    for seed in range(6):
-        options = {**solver, "gradient": "sample", "lr": lambda k: lr * max(0.0, 1.0 - k / n) ** 2}
-        result = infimum.solve(problem, solver=options, stopping=f"max_iter({n})", value_every=n, seed=seed)
-        shares.append(problem.value(polar(result.x)) / problem.reference)
-        gap = max(gap, float(gaps(result.x[None])[0]))
-    return float(np.mean(shares)), min(shares), gap, lr
-
-
-def mlp(args: argparse.Namespace) -> None:
-    """An orthogonal perceptron by POGO and by the parametrization."""
-    from sklearn.datasets import load_digits
-
-    X, y = load_digits(return_X_y=True)
-    order = np.random.default_rng(0).permutation(len(y))
-    inputs, labels = torch.tensor(X[order] / 16, dtype=torch.float32), torch.tensor(y[order])
-    fitted, held, kept = slice(0, 897), slice(897, 1257), slice(1257, None)
-    print(
-        f"\nPerceptron 64-{WIDTH}-{WIDTH}-10 on digits, both hidden layers orthogonal, 10 epochs of 14 batches of 64."
-    )
-    print("lr of the orthogonal layers and of the rest: the best pair of 9 on 360 validation pictures, one seed of its")
-    print("own. Accuracy on 540 others: mean of 10 seeds (and standard error). CPU seconds of a run: median.")
-    grids = {"POGO": (0.1, 0.3, 1.0), "parametrized": (1e-3, 3e-3, 1e-2)}
-    chosen = {}
-    for name, rates in grids.items():
-        pairs = [(lr, rest) for lr in rates for rest in (3e-3, 1e-2, 3e-2)]
-        scores = {pair: fit(name, pair, 100, inputs, labels, fitted, held)[0] for pair in pairs}
-        chosen[name] = max(scores, key=lambda pair: scores[pair])
-    runs: dict[str, list[tuple[float, float]]] = {name: [] for name in grids}
-    for seed in range(10):
-        for name, found in runs.items():
-            found.append(fit(name, chosen[name], seed, inputs, labels, fitted, kept))
-    for name, found in runs.items():
-        scores = np.array([one[0] for one in found])
-        error, spent = scores.std(ddof=1) / math.sqrt(len(scores)), float(np.median([one[1] for one in found]))
-        print(f"  {name:13} {scores.mean():.4f} ({error:.4f})  {spent:6.2f} s  lr {chosen[name]}")
-    ratios = [slow[1] / quick[1] for quick, slow in zip(runs["POGO"], runs["parametrized"], strict=True)]
-    print(f"  time of the parametrized run over POGO's, median of the seeds: {np.median(ratios):.1f}")
-
-
-def network(name: str, rates: tuple[float, float]) -> tuple[torch.nn.Module, list[torch.optim.Optimizer]]:
-    """The perceptron and its optimizers: one for the orthogonal layers, Adam for the rest."""
-    layers = [torch.nn.Linear(64, WIDTH), torch.nn.Linear(WIDTH, WIDTH)]
-    for one in layers:
-        torch.nn.init.orthogonal_(one.weight)
-    if name == "parametrized":
-        layers = [torch.nn.utils.parametrizations.orthogonal(one, orthogonal_map="matrix_exp") for one in layers]
-        held = [one.parametrizations.weight.original for one in layers]
-    else:
-        held = [one.weight for one in layers]
-    net = torch.nn.Sequential(layers[0], torch.nn.ReLU(), layers[1], torch.nn.ReLU(), torch.nn.Linear(WIDTH, 10))
-    rest = [p for p in net.parameters() if not any(p is q for q in held)]
-    others = torch.optim.Adam(rest, lr=rates[1])
-    if name == "parametrized":
-        return net, [torch.optim.Adam(held, lr=rates[0]), others]
-    return net, [POGO(held, lr=rates[0], rows="auto"), others]
-
-
-def fit(
-    name: str, rates: tuple[float, float], seed: int, x: Any, y: Any, fitted: slice, judged: slice
-) -> tuple[float, float]:
-    """Accuracy and CPU seconds of one training run."""
-    inputs, labels = x[fitted], y[fitted]
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        net, optimizers = network(name, rates)
-        schedules = [torch.optim.lr_scheduler.CosineAnnealingLR(one, 10 * 14) for one in optimizers]
-        begun = time.thread_time()
-        for _ in range(10):
-            for rows in torch.randperm(len(labels))[: 14 * 64].split(64):
-                loss = torch.nn.functional.cross_entropy(net(inputs[rows]), labels[rows])
-                for one in optimizers:
-                    one.zero_grad()
-                loss.backward()
-                for one, schedule in zip(optimizers, schedules, strict=True):
-                    one.step()
-                    schedule.step()
-        spent = time.thread_time() - begun
-    with torch.no_grad():
-        return float((net(x[judged]).argmax(1) == y[judged]).double().mean()), spent
 
 
 PARTS: dict[str, Callable[[argparse.Namespace], None]] = {

@@ -64,7 +64,7 @@ def losses(params: list[Any], aims: list[Any], use: Callable[[int], bool] = lamb
     return sum((p - c).abs().square().sum() for k, (p, c) in enumerate(zip(params, aims, strict=True)) if use(k))
 
 
-def train(optimizer: Any, params: list[Any], steps: int = 12, use: Any = None) -> None:
+def train(optimizer: Any, params: list[Any], steps: int = 7, use: Any = None) -> None:
     aims = targets(params)
     for k in range(steps):
         optimizer.zero_grad()
@@ -111,7 +111,7 @@ def test_vector_adam_follows_its_definition() -> None:
         assert torch.allclose(p, X, atol=1e-13)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", ["matrix", "batch", "tall", "short side", "kernel", "small kernel"])
 @pytest.mark.parametrize("base", BASES)
 def test_buckets_change_nothing(layout: str, base: str) -> None:
     shape, options = LAYOUTS[layout]
@@ -130,7 +130,7 @@ def test_matrices_stay_orthonormal_and_the_loss_falls(layout: str) -> None:
     aims = targets(params)
     before = float(losses(params, aims).detach())
     optimizer = POGO(params, lr=0.5, **options)
-    train(optimizer, params, 60)
+    train(optimizer, params, 40)
     assert optimizer.diagnostics().orthogonality < 5e-3 and float(losses(params, aims).detach()) < before - 1.0
 
 
@@ -141,7 +141,7 @@ def test_rows_are_columns_transposed(base: str) -> None:
     train(POGO(wide, **BASES[base]), wide)
     optimizer = POGO(tall, rows=False, **BASES[base])
     aims = [one.mT for one in targets(wide)]
-    for _ in range(12):
+    for _ in range(7):
         optimizer.zero_grad()
         losses(tall, aims).backward()
         optimizer.step()
@@ -334,12 +334,14 @@ def test_a_parameter_may_get_other_memory() -> None:
     assert all(torch.equal(p, q) for p, q in zip(params, others, strict=True))
 
 
-@pytest.mark.parametrize("params", [(2, (3, 5)), (1, (3, 5)), (1, (600, 3, 3)), (1, (60, 70))])
-def test_backward_through_an_old_graph_is_noticed(params: Any) -> None:
+@pytest.mark.parametrize("shape", [(3, 5), (600, 3, 3), (60, 70), (4, 2, 3, 3)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.complex128])
+@pytest.mark.parametrize("count", [1, 2])
+def test_backward_through_an_old_graph_is_noticed(count: int, dtype: Any, shape: tuple[int, ...]) -> None:
     """Writing back counts as a change of the parameter, so that a stale graph is an error and not a wrong gradient."""
-    params = weights(*params)
-    optimizer = POGO(params, lr=0.1)
-    loss = sum((p**3).sum() for p in params)
+    params = weights(count, shape, dtype=dtype)
+    optimizer = POGO(params, lr=0.1, flatten=conv_rows if len(shape) > 3 else None)
+    loss = sum((p**3).abs().sum() for p in params)
     loss.backward(retain_graph=True)
     optimizer.step()
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
@@ -349,9 +351,9 @@ def test_backward_through_an_old_graph_is_noticed(params: Any) -> None:
 def test_float32_ends_near_the_set() -> None:
     params = weights(3, (8, 12), dtype=torch.float32)
     optimizer = POGO(params, lr=0.5)
-    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 200)
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 100)
     aims = targets(params)
-    for _ in range(200):
+    for _ in range(100):
         optimizer.zero_grad()
         losses(params, aims).backward()
         optimizer.step()
@@ -402,7 +404,7 @@ def test_starts_are_checked_projected_or_landed() -> None:
 def test_guarded_steps_of_any_length_stay_finite(lr: float) -> None:
     params = weights(8, (4, 8), dtype=torch.float32)
     optimizer = POGO(params, lr=lr, base="sgd", momentum=0.3)
-    train(optimizer, params, 60)
+    train(optimizer, params, 40)
     told = optimizer.diagnostics()
     assert told.orthogonality < 0.06 and (told.guard_share > 0.9) is (lr > 0.1)
 
@@ -494,7 +496,7 @@ def test_bad_directions_and_sparse_gradients_are_refused() -> None:
 # Rivals
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", ["matrix", "tall batch", "square", "small kernel"])
 def test_rivals_minimize_too(layout: str) -> None:
     shape, options = LAYOUTS[layout]
     for make, most in ((Landing, 0.5), (RiemannianSGD, 1e-12)):
@@ -502,7 +504,7 @@ def test_rivals_minimize_too(layout: str) -> None:
         aims = targets(params)
         before = float(losses(params, aims).detach())
         optimizer = make(params, lr=0.05, momentum=0.3, **options)
-        train(optimizer, params, 60)
+        train(optimizer, params, 40)
         assert optimizer.diagnostics().orthogonality <= most and float(losses(params, aims).detach()) < before - 1.0
 
 
@@ -511,10 +513,10 @@ def test_landing_stands_off_the_set_where_pogo_does_not() -> None:
     for make in (lambda p: POGO(p, lr=0.1, base="sgd"), lambda p: Landing(p, lr=0.1, radius=None)):
         params = weights(4, (8, 12))
         optimizer, aims, worst = make(params), targets(params), 0.0
-        for _ in range(100):
+        for _ in range(60):
             optimizer.zero_grad()
             (0.5 * losses(params, aims)).backward()
             optimizer.step()
-            worst = max(worst, *(float(gaps(p.detach()[None])[0]) for p in params))
+            worst = max(worst, float(gaps(torch.stack([p.detach() for p in params])).max()))
         found.append(worst)
     assert found[0] < 0.05 < 0.1 < found[1]

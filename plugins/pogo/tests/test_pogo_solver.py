@@ -85,7 +85,7 @@ def test_metrics_say_how_it_stands() -> None:
 def test_sampled_gradients_find_most_of_the_variance() -> None:
     problem = pca(components=10, batch=64)
     shares = []
-    for seed in range(3):
+    for seed in range(2):
         lr = _Falling(2.0, 600)
         solver = Pogo(lr=lr, gradient="sample")
         result = infimum.solve(problem, solver=solver, stopping="max_iter(600)", value_every=600, seed=seed)
@@ -168,6 +168,7 @@ def test_a_schedule_may_fall_to_zero_but_not_below() -> None:
     assert fell.iterations == 2 and np.isfinite(fell.best_x).all()
 
 
+@pytest.mark.slow  # A refused plan looks at all that is installed.
 def test_it_needs_one_stiefel_constraint() -> None:
     f = Function(value=value, gradient=slope, shape=(2, 4))
     for sets, said in (((), "needs .*set"), ({"box": {"use": "core.box", "lower": 0}}, "matrices and assemble of")):
@@ -248,6 +249,12 @@ def test_rotations_have_their_own_closed_form() -> None:
     assert (np.sum(best * C, axis=(1, 2)) >= scores - 1e-12).all()
 
 
+def independent(kind: str) -> infimum.Composite:
+    """The dictionary's term on few samples."""
+    samples = whitened(np.random.default_rng(8).laplace(size=(200, 5)))
+    return infimum.Composite(Contrast(samples, kind, 3, 16), constraints=Stiefel(), start=start((3, 5)))
+
+
 @pytest.mark.parametrize("library", ["numpy", "torch"])
 @pytest.mark.parametrize(
     "problem",
@@ -255,8 +262,8 @@ def test_rotations_have_their_own_closed_form() -> None:
         procrustes(batch=2, p=2, n=3),
         procrustes(batch=2, p=2, n=3, field="complex"),
         pca(components=2),
-        dictionary(components=3),
-        dictionary(components=3, contrast="l4"),
+        independent("logcosh"),
+        independent("l4"),
     ],
     ids=["procrustes", "complex", "pca", "logcosh", "l4"],
 )
@@ -307,6 +314,11 @@ def test_own_data(tmp_path: Any) -> None:
         (lambda: procrustes(p=3, n=4, group="rotations"), "group='rotations' needs real square matrices"),
         (lambda: procrustes(field="quaternion"), "field='quaternion'"),  # type: ignore
         (lambda: procrustes(noise=-1.0), r"noise=-1\.0"),
+        (lambda: procrustes(batch=0), "batch=0; expected a whole number >= 1"),
+        (lambda: procrustes(p="3"), "p='3'; expected a whole number"),  # type: ignore
+        (lambda: pca(components=0), r"pogo\.pca: components=0; expected a whole number"),
+        (lambda: pca(batch=2.5), r"batch=2\.5; expected a whole number"),  # type: ignore
+        (lambda: dictionary(batch=0), r"pogo\.dictionary: batch=0"),
         (lambda: dictionary(patch=9), "patch=9; expected a side from 2 to 8"),
         (lambda: dictionary(components=17), "components=17, but there are 15 whitened features"),
         (lambda: load("faces", "pogo.pca"), "data='faces'; expected 'digits'"),
@@ -320,11 +332,11 @@ def test_problems_refuse(make: Any, said: str) -> None:
 def test_the_dictionary_finds_independent_parts() -> None:
     """Rotated sources that are sparse: the rows of X are the sources' axes, up to sign and order."""
     rng = np.random.default_rng(6)
-    sources = rng.laplace(size=(20000, 4)) / math.sqrt(2.0)
+    sources = rng.laplace(size=(6000, 4)) / math.sqrt(2.0)
     mix = polar(rng.standard_normal((4, 4)))
     for kind in ("logcosh", "l4"):
         term = Contrast(sources @ mix, kind, 4, 64)
         problem = infimum.Composite(term, constraints=Stiefel(), start=start((4, 4), 7))
-        result = infimum.solve(problem, solver=Pogo(lr=0.1, base="vadam"), stopping="max_iter(300)", seed=0)
+        result = infimum.solve(problem, solver=Pogo(lr=0.1, base="vadam"), stopping="max_iter(150)", seed=0)
         found = np.abs(result.x @ mix.T)
-        assert np.allclose(np.sort(found, axis=1)[:, -1], 1.0, atol=0.01), found
+        assert np.allclose(np.sort(found, axis=1)[:, -1], 1.0, atol=0.02), found

@@ -171,7 +171,7 @@ def test_nothing_of_it_needs_torch() -> None:
         "sys.meta_path.insert(0, Without())\n"
         "import infimum\n"
         "problem = {'use': 'pogo.procrustes', 'batch': 2, 'p': 3, 'n': 4}\n"
-        "r = infimum.solve(problem, solver={'use': 'pogo.pogo', 'lr': 0.5}, stopping='max_iter(400)', seed=0)\n"
+        "r = infimum.solve(problem, solver={'use': 'pogo.pogo', 'lr': 0.5}, stopping='max_iter(100)', seed=0)\n"
         "assert r.metrics['value'] < 10 and r.violation < 1e-9, r\n"
         "import infimum_pogo\n"
         "try:\n"

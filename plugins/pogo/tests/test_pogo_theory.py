@@ -19,7 +19,7 @@ from infimum_pogo.rivals import landing_step, riemannian_step
 from infimum_pogo.small import is_small
 
 SHAPES = st.tuples(st.integers(1, 4), st.integers(1, 5), st.integers(0, 4)).map(lambda s: (s[0], s[1], s[1] + s[2]))
-LAWS = settings(max_examples=40, deadline=None)
+LAWS = settings(max_examples=20, deadline=None)
 
 
 def gaussian(rng: np.random.Generator, shape: tuple[int, ...], kind: type = np.float64) -> Any:
@@ -200,9 +200,9 @@ def test_the_best_step_beats_a_fine_grid(p: int, size: float, seed: int) -> None
     E = defects(M)
     best = float(best_lambda(E)[0])
     assert 0.0 <= best <= 1.0
-    grid = np.linspace(0.0, 1.0, 501)
-    found = [gaps(M + step * (M - M @ adjoint(M) @ M))[0] for step in grid]
-    assert gaps(M + best * (M - M @ adjoint(M) @ M))[0] <= min(found) * (1 + 1e-3) + 1e-14
+    normal = M - M @ adjoint(M) @ M
+    grid = np.linspace(0.0, 1.0, 501)[:, None, None]
+    assert gaps(M + best * normal)[0] <= gaps(M + grid * normal).min() * (1 + 1e-3) + 1e-14
 
 
 def test_the_best_step_is_one_half_where_there_is_nothing_to_land() -> None:
@@ -216,7 +216,7 @@ def test_optimal_landing_does_not_blow_up() -> None:
     for kind in (np.float32, np.float64):
         X = feasible(rng, (8, 6, 9)).astype(kind)
         worst = 0.0
-        for _ in range(300):
+        for _ in range(200):
             X = pogo_step(X, gaussian(rng, X.shape).astype(kind), 0.05, landing="optimal")
             worst = max(worst, float(gaps(X).max()))
         assert worst < 1e-2

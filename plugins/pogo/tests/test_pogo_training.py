@@ -36,6 +36,7 @@ def test_a_perceptron_learns_with_orthogonal_layers() -> None:
         assert float(gaps(wide[None])[0]) < 1e-3
 
 
+@pytest.mark.slow
 def test_a_convolutional_net_learns_with_orthogonal_kernels() -> None:
     result = infimum.solve(
         {"use": "torch.digits_cnn", "channels": 12, "value": "accuracy"},

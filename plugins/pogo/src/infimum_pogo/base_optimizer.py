@@ -12,7 +12,7 @@ import torch
 
 from infimum.errors import InputError, NonFiniteError
 from infimum_pogo import geometry, kernel
-from infimum_pogo.buckets import Bucket, as_matrices, bucketed, on_rows
+from infimum_pogo.buckets import Bucket, as_matrices, bucketed, laid_like, on_rows
 from infimum_pogo.checks import INITS, admitted, check_number, check_word
 
 Group = dict[str, Any]
@@ -30,6 +30,11 @@ class NonFiniteGradient(NonFiniteError):
     def __init__(self, text: str) -> None:
         super().__init__("the loss", "gradient", "NaN or inf")
         self.args = (text,)
+
+
+def _most(G: torch.Tensor) -> float:
+    """Norms of gradients from here on have squares that overflow, in the dtype of G."""
+    return math.sqrt(torch.finfo(G.dtype).max)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +71,15 @@ class StiefelOptimizer(torch.optim.Optimizer):
     title = "optimizer"
 
     def __init__(self, params: Any, defaults: Group, bucket: bool = True) -> None:
-        self.bucket = bool(bucket)
+        if not isinstance(bucket, bool):
+            raise InputError(f"{self.title}: bucket={bucket!r}; expected True or False")
+        self.bucket = bucket
         self._restart()
         super().__init__(params, defaults)
 
     def _restart(self) -> None:
         self._plans: dict[int, tuple[Any, list[Bucket]]] = {}
+        self._known = 0
         self._checked: dict[int, tuple[Any, ...]] = {}
         self._desk = kernel.Desk()
         self._guarded: list[Any] = []
@@ -103,7 +111,11 @@ class StiefelOptimizer(torch.optim.Optimizer):
         return f"{self.title}: parameter '{names[k]}'" if names else f"{self.title}: parameter {k} of group {number}"
 
     def _check_group(self, group: Group, what: str) -> None:
-        lr = float(group["lr"]) if isinstance(group["lr"], torch.Tensor) else group["lr"]
+        lr = group["lr"]
+        if isinstance(lr, torch.Tensor):
+            if lr.numel() != 1:
+                raise InputError(f"{what}: lr is a tensor of shape {tuple(lr.shape)}; expected one number")
+            lr = float(lr)
         check_number(lr, "lr", what, 0.0, open_low=False)  # A scheduler may bring it down to zero.
         check_number(group["momentum"], "momentum", what, 0.0, 1.0, open_low=False)
         check_word(group["init"], "init", INITS, what)
@@ -117,6 +129,8 @@ class StiefelOptimizer(torch.optim.Optimizer):
             raise InputError(f"{what} is {kind}; expected real or complex floating-point numbers")
         if p.layout is not torch.strided:
             raise InputError(f"{what} is sparse ({p.layout}); expected a dense tensor")
+        if any(size > 1 and step == 0 for size, step in zip(p.shape, p.stride(), strict=True)):
+            raise InputError(f"{what} has entries that share memory (an expanded tensor); expected a copy: p.clone()")
         if not p.numel():
             raise InputError(f"{what} is empty: its shape is {tuple(p.shape)}")
         X = on_rows(as_matrices(p.detach(), group["flatten"], what), group["rows"], what)
@@ -197,15 +211,18 @@ class StiefelOptimizer(torch.optim.Optimizer):
     def _buckets(self) -> list[tuple[Bucket, list[Any]]]:
         """The buckets of this step with the gradients of their groups; made anew when those with gradients change."""
         out: list[tuple[Bucket, list[Any]]] = []
+        if len(self.state) != self._known:  # What some remembered was dropped.
+            self._plans = {}
         for number, group in enumerate(self.param_groups):
             slopes = [p.grad for p in group["params"]]
             present = tuple([one is not None for one in slopes])
             key = (present, group["rows"], group["flatten"], group.get("base"))
             plan = self._plans.get(number)
             self._recheck(group, number)
-            if plan is None or plan[0] != key or any(bucket.stale() for bucket in plan[1]):
+            if plan is None or plan[0] != key or any(bucket.stale(self.state) for bucket in plan[1]):
                 plan = self._plans[number] = (key, bucketed(group, present, self.state, self._apart(group)))
             out += [(bucket, slopes) for bucket in plan[1]]
+        self._known = len(self.state)
         return out
 
     def _recheck(self, group: Group, number: int) -> None:
@@ -235,27 +252,32 @@ class StiefelOptimizer(torch.optim.Optimizer):
         return not self.bucket or callable(group.get("base"))
 
     def _look_at(self, bucket: Bucket, G: torch.Tensor) -> None:
-        """Find NaN and inf in gradients: at once on a CPU, as a flag on the device elsewhere."""
-        total = G.sum()
+        """Find NaN, inf and what overflows in gradients: at once on a CPU, as a flag on the device elsewhere."""
+        size = torch.linalg.vector_norm(G)
         if G.device.type != "cpu":
-            bad = ~torch.isfinite(total.abs())
+            bad = ~torch.isfinite(size)
             self._broken = bad if self._broken is None else self._broken | bad
-        elif not math.isfinite(abs(complex(total) if G.is_complex() else float(total))) and not bool(
-            torch.isfinite(G).all()
-        ):
+        elif not float(size) < _most(G):
             self._refuse(bucket)
 
     def _refuse(self, bucket: Bucket) -> None:
         for p in bucket.parameters:
-            if p.grad is not None and not bool(torch.isfinite(p.grad).all()):
+            slope = as_matrices(laid_like(p.grad, p), bucket.flatten, "gradient") if p.grad is not None else None
+            if slope is None:
+                continue
+            wide = slope.to(torch.complex128 if slope.is_complex() else torch.float64)
+            size = float(torch.linalg.vector_norm(wide, dim=(-2, -1)).max())
+            if not size < _most(slope):
                 number, group = next(
                     (i, one) for i, one in enumerate(self.param_groups) if any(q is p for q in one["params"])
                 )
                 k = next(k for k, q in enumerate(group["params"]) if q is p)
                 what = self._named(group, k, number)
-                raise NonFiniteGradient(
-                    f"the gradient of {what.partition(': ')[2]} holds NaN or inf; no step was taken"
+                kind = str(slope.dtype).rpartition(".")[2]
+                said = (
+                    f"has norm {size:.3g}, whose square overflows in {kind}" if size < math.inf else "holds NaN or inf"
                 )
+                raise NonFiniteGradient(f"the gradient of {what.partition(': ')[2]} {said}; no step was taken")
 
     def _tell_broken(self) -> None:
         if self._broken is not None and bool(self._broken):
@@ -310,7 +332,7 @@ class StiefelOptimizer(torch.optim.Optimizer):
             count += int(X.shape[0])
             if p.grad is not None:
                 slopes = True
-                flat = as_matrices(p.grad.contiguous(), group["flatten"], "gradient")
+                flat = as_matrices(laid_like(p.grad, p), group["flatten"], "gradient")
                 R = geometry.relative_gradient(X, on_rows(flat, group["rows"], "gradient"))
                 square += float(torch.linalg.vector_norm(R)) ** 2
             if X.shape[-1] == X.shape[-2] and not X.is_complex():

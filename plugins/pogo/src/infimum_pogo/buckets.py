@@ -26,7 +26,7 @@ def as_matrices(parameter: torch.Tensor, flatten: Flatten | None, what: str) -> 
     Raises
     ------
     InputError
-        If it has fewer than two axes, or more than three without a flatten function, or that makes no view of it.
+        If it has fewer than two axes, or more than three without a flatten function, or that fails or makes no view.
     """
     if flatten is None:
         if parameter.ndim in (2, 3):
@@ -38,7 +38,13 @@ def as_matrices(parameter: torch.Tensor, flatten: Flatten | None, what: str) -> 
             else "give it to an ordinary optimizer, or reshape it into matrices"
         )
         raise InputError(f"{what} is {shape}; expected one matrix (p, n) or a batch (b, p, n): {remedy}")
-    view = flatten(parameter)
+    try:
+        view = flatten(parameter)
+    except RuntimeError as error:
+        raise InputError(
+            f"{what}: flatten failed for shape {tuple(parameter.shape)}, strides {parameter.stride()} ({error}); "
+            "make the parameter contiguous, or flatten it along its own memory"
+        ) from error
     same = (
         isinstance(view, torch.Tensor)
         and view.untyped_storage().data_ptr() == parameter.untyped_storage().data_ptr()
@@ -55,6 +61,19 @@ def on_rows(matrices: torch.Tensor, rows: bool | str, what: str) -> torch.Tensor
     """Matrices as a batch (b, p, n) with orthonormal rows, a view."""
     wide = matrices if lies_in_rows(tuple(matrices.shape), rows, what) else matrices.mT
     return wide.unsqueeze(0) if wide.ndim == 2 else wide
+
+
+def laid_like(gradient: torch.Tensor, parameter: Parameter) -> torch.Tensor:
+    """The gradient with the strides of its parameter, so that what makes a view of one does so of the other."""
+    if gradient.stride() == parameter.stride():
+        return gradient
+    return torch.empty_like(parameter).copy_(gradient)
+
+
+def _place(parameter: Parameter) -> Any:
+    """Where a parameter lies in memory, and how."""
+    # Of a thousand parameters each is asked at each step, and strides are slow to tell.
+    return parameter.data_ptr() if parameter.is_contiguous() else (parameter.data_ptr(), parameter.stride())
 
 
 class Bucket:
@@ -79,6 +98,9 @@ class Bucket:
         self.form, self.flat = tuple(first.shape), first.ndim == 2
         self.dtype, self.device = first.dtype, first.device
         self.counts = [1 if self.flat else int(first.shape[0])] * len(parameters)
+        self._places = [_place(one) for one in parameters]
+        # Views of the parameters; while they are kept, memory that was given up cannot come back at the same address.
+        self.weights = [self._matrices(one.detach()) for one in parameters]
         if not self.single:
             # Contiguous in the layout of the parameters, so that gathering is one call.
             self.raw = first.new_empty(self._batch())
@@ -86,8 +108,8 @@ class Bucket:
             self.X, self.G = (on_rows(one, self.rows, "bucket") for one in (self.raw, self.slopes))
             self.pieces = self._pieces(self.raw)
             # On a CPU small copies cost what their dispatch costs: NumPy's is a fifth of torch's.
-            self.lent = [plain(one) for one in self.pieces] if lends(first) else None
-            self._lying: tuple[list[int], list[Any]] = ([], [])
+            lent = self.pieces, self.weights
+            self.lent = [tuple(map(plain, both)) for both in zip(*lent, strict=True)] if lends(first) else None
 
     def _batch(self) -> tuple[int, ...]:
         return (sum(self.counts), *self.form[-2:])
@@ -105,23 +127,23 @@ class Bucket:
         else:
             torch.cat(parts, out=whole)
 
-    def stale(self) -> bool:
-        """Whether the parameters went to another dtype or device (`module.to`) since."""
+    def stale(self, states: Any) -> bool:
+        """Whether parameters lie elsewhere now (`p.data = …`, `module.to`), or what they remembered was dropped."""
         first = self.parameters[0]
-        return first.dtype is not self.dtype or first.device != self.device
+        if first.dtype is not self.dtype or first.device != self.device or states.get(first) is not self.states[0]:
+            return True
+        return [_place(one) for one in self.parameters] != self._places
 
     def gather(self, gradients: list[Any]) -> tuple[torch.Tensor, torch.Tensor]:
         """The matrices and their gradients, picked from those of the group, as two batches (b, p, n)."""
         if len(gradients) != len(self.places):
             gradients = [gradients[k] for k in self.places]
-        weights = self.parameters
         if self.flatten is not None:
-            gradients = [self._matrices(one.contiguous()) for one in gradients]
-            weights = [self._matrices(one.detach()) for one in weights]
+            both = zip(gradients, self.parameters, strict=True)
+            gradients = [self._matrices(laid_like(one, p)) for one, p in both]
         if self.single:
-            X = self._matrices(self.parameters[0].detach())
-            return on_rows(X, self.rows, "parameter"), on_rows(gradients[0], self.rows, "gradient")
-        self._join(weights, self.raw)
+            return on_rows(self.weights[0], self.rows, "parameter"), on_rows(gradients[0], self.rows, "gradient")
+        self._join(self.weights, self.raw)
         self._join(gradients, self.slopes)
         return self.X, self.G
 
@@ -130,18 +152,11 @@ class Bucket:
         if self.single:
             return
         if self.lent is None:
-            torch._foreach_copy_([self._matrices(one.detach()) for one in self.parameters], self.pieces)
+            torch._foreach_copy_(self.weights, self.pieces)
             return
-        for there, piece in zip(self._memory(), self.lent, strict=True):
-            there[...] = piece
+        for piece, weight in self.lent:
+            weight[...] = piece
         torch.autograd.graph.increment_version(self.parameters)
-
-    def _memory(self) -> list[Any]:
-        """The memory of the parameters as NumPy arrays of their matrices; seen anew when one was moved."""
-        addresses = [one.data_ptr() for one in self.parameters]
-        if self._lying[0] != addresses:
-            self._lying = (addresses, [plain(self._matrices(one.detach())) for one in self.parameters])
-        return self._lying[1]
 
     def advance(self) -> None:
         """Count a step."""

@@ -35,6 +35,12 @@ def check_number(
     raise InputError(f"{what}: {name}={value!r}; expected {expected}")
 
 
+def check_size(value: Any, name: str, what: str) -> None:
+    """A whole number of at least one."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+        raise InputError(f"{what}: {name}={value!r}; expected a whole number >= 1")
+
+
 def check_word(value: Any, name: str, words: tuple[str, ...], what: str) -> None:
     """One of some words."""
     if value not in words:

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from infimum.arrays import Array, namespace
-from infimum_pogo.geometry import adjoint
+from infimum_pogo.geometry import adjoint, sturdy
 from infimum_pogo.landing import best_lambda
-from infimum_pogo.small import Narrow, is_large, is_small, plain
+from infimum_pogo.small import Narrow, is_large, is_small, plain, unscaled
 
 SAFE = 0.5
 """Largest eta ||R||_2 under the guard. The defect after landing is then at most 3/4 of its fourth power, 0.05, and
@@ -117,9 +117,17 @@ def squares(s: Any) -> Array:
     if isinstance(s.S, np.ndarray):
         flat = s.S.reshape(len(s.S), -1)
         flat = flat.view(flat.real.dtype)
-        seen: Array = np.sqrt(np.vecdot(flat, flat))
-        return seen
-    return namespace(s.S).linalg.vector_norm(s.S, axis=(-2, -1))
+        return unscaled(np.sqrt(np.vecdot(flat, flat)), flat)
+    return _norms(s.S)
+
+
+def _norms(S: Any) -> Any:
+    """Norms of tensors; fourth powers of gradients overflow early, so they are summed in a wider dtype."""
+    if S.device.type != "cpu":  # Not every device has one.
+        return namespace(S).linalg.vector_norm(sturdy(S), axis=(-2, -1))
+    import torch
+
+    return torch.linalg.vector_norm(S, dim=(-2, -1), dtype=torch.complex128 if S.is_complex() else torch.float64)
 
 
 @_quiet

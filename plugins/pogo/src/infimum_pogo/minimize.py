@@ -11,7 +11,7 @@ import numpy as np
 from infimum.arrays import Array, is_array, is_complex, namespace
 from infimum.errors import InputError, did_you_mean
 from infimum.functions.base import Function
-from infimum_pogo.checks import admitted
+from infimum_pogo.checks import INITS, admitted, check_word
 from infimum_pogo.solver import Pogo
 from infimum_pogo.stiefel import Stiefel, as_batch, as_form, to_complex, to_real
 
@@ -88,6 +88,7 @@ def minimize_stiefel(
     if unknown is not None:
         raise InputError(f"{NAME} has no option '{unknown}'; {did_you_mean(unknown, OPTIONS)}")
     X0 = X0.detach() if hasattr(X0, "detach") else X0 if is_array(X0) else np.asarray(X0)
+    check_word(start, "start", INITS, NAME)
     _check_start(X0)
     other = admitted(as_batch(X0, rows, "X0"), start, "X0")
     first = X0 if other is None else as_form(other, X0, rows, "X0")

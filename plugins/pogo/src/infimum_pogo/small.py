@@ -26,7 +26,7 @@ LENT = ("torch.float32", "torch.float64")
 
 def lends(X: Any) -> bool:
     """Whether a tensor lends its memory to NumPy here: real, in single or double precision, on a CPU."""
-    return bool(X.device.type == "cpu" and str(X.dtype) in LENT)
+    return bool(X.device.type == "cpu" and str(X.dtype) in LENT and not X.is_neg())
 
 
 def is_large(X: Array) -> bool:
@@ -47,10 +47,18 @@ def is_small(X: Array) -> bool:
 
 
 def plain(X: Any) -> Any:
-    """The memory of a CPU tensor as a NumPy array; anything else as it is."""
-    if not hasattr(X, "detach"):
-        return X
-    return X.detach().numpy() if X.requires_grad else X.numpy()
+    """The memory of a CPU tensor as a NumPy array (a copy of a lazy negative); anything else as it is."""
+    return X.detach().resolve_neg().numpy() if hasattr(X, "detach") else X
+
+
+def unscaled(norms: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """The norms of some rows, (b,) and (b, k), made anew where squares overflowed."""
+    if np.isfinite(norms).all():
+        return norms
+    top = np.abs(rows).max(axis=1)
+    top = np.where(top > 0, top, 1)
+    out: np.ndarray = top * np.linalg.norm(rows / top[:, None], axis=1)
+    return out
 
 
 class Narrow:
@@ -95,8 +103,7 @@ class Narrow:
     def squares(self) -> np.ndarray:
         """`||R R^H||_F` of each matrix."""
         flat = self.S.reshape(self.p * self.p, -1)
-        seen: np.ndarray = np.sqrt(np.einsum("ij,ij->j", flat, flat))
-        return seen
+        return unscaled(np.sqrt(np.einsum("ij,ij->j", flat, flat)), flat.T)
 
     def move(self, X: Array, eta: Any, optimal: bool, out: Array | None) -> Array:
         """Leap and land; the result in the layout of X."""

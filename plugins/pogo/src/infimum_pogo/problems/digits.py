@@ -13,7 +13,7 @@ from infimum.arrays import Array, namespace
 from infimum.errors import InputError
 from infimum.functions.base import Function
 from infimum.problem.composite import Composite
-from infimum_pogo.checks import check_word
+from infimum_pogo.checks import check_size, check_word
 from infimum_pogo.geometry import polar
 from infimum_pogo.stiefel import Stiefel
 
@@ -92,6 +92,8 @@ def pca(data: Data = "digits", components: Size = 10, batch: Size = 64, data_see
     InputError
         For data that cannot be used, or more components than features.
     """
+    check_size(components, "components", "pogo.pca")
+    check_size(batch, "batch", "pogo.pca")
     table = load(data, "pogo.pca")
     table = table - table.mean(axis=0)
     if components > table.shape[1]:
@@ -192,6 +194,8 @@ def dictionary(
         For data that cannot be used, or more components than features.
     """
     check_word(contrast, "contrast", ("l4", "logcosh"), "pogo.dictionary")
+    for name, size in (("batch", batch), ("patch", patch), ("components", 1 if components is None else components)):
+        check_size(size, name, "pogo.dictionary")
     table = load(data, "pogo.dictionary")
     if data == "digits":
         table = patches(table.reshape(-1, 8, 8), patch)

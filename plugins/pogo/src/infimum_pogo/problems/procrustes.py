@@ -11,7 +11,7 @@ from infimum.arrays import Array, namespace
 from infimum.errors import InputError
 from infimum.functions.base import Function
 from infimum.problem.composite import Composite
-from infimum_pogo.checks import check_number, check_word, lies_in_rows
+from infimum_pogo.checks import check_number, check_size, check_word, lies_in_rows
 from infimum_pogo.geometry import adjoint, polar
 from infimum_pogo.stiefel import Stiefel
 
@@ -109,6 +109,8 @@ def procrustes(
     InputError
         For p > n, or rotations that are complex or not square.
     """
+    for name, size in (("batch", batch), ("p", p), ("n", n), ("samples", 1 if samples is None else samples)):
+        check_size(size, name, NAME)
     lies_in_rows((batch, p, n), True, NAME)
     check_word(field, "field", ("real", "complex"), NAME)
     check_word(group, "group", ("all", "rotations"), NAME)
