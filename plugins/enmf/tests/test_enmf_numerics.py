@@ -17,6 +17,7 @@ from infimum_enmf import descent, entry, exterior_start, kkt_residual, mapping, 
 from infimum_enmf.matrix import Matrix
 from infimum_enmf.stages import PRESETS, Machine, resolve
 from infimum_enmf.svd import balanced, truncated
+from infimum_enmf.weights import nonnegative_least_squares
 
 
 def run(X, rank, steps=2000, **options):
@@ -105,6 +106,23 @@ def test_the_plateau_rule_ends_the_rotation():
     assert short.least <= 1.02 * full.least
 
 
+def test_the_rotation_is_that_of_the_paper(noisy):
+    W = np.vstack(balanced(truncated(Matrix(noisy), 4)))
+    R, Y, rho, at = np.eye(4), np.ones_like(W), 5.0, rotation.start(W, 5.0)
+    for _ in range(40):
+        B = W @ R - Y / rho
+        Z = np.where(B >= 0, B, np.where(-1 / rho <= B, 0.0, B + 1 / rho))
+        dual = rho * np.linalg.norm(W @ R - Z)
+        A, _, C = np.linalg.svd(W.T @ (Z + Y / rho))
+        R = A @ C
+        primal = np.linalg.norm(Z - W @ R)
+        Y = Y + rho * (Z - W @ R)
+        rho = rho * 1.1 if primal > 2 * dual else rho / 1.1 if dual > 2 * primal else rho
+        at = rotation.advance(W, at, 1, 0.0, 0, 0.0)
+        np.testing.assert_allclose(at.R, R, atol=1e-9)
+        assert at.rho == pytest.approx(rho)
+
+
 def test_rotation_in_pieces_is_the_same(noisy):
     W = np.vstack(balanced(truncated(Matrix(noisy), 4)))
     whole = rotation.advance(W, rotation.start(W, 5.0), 30, 0.0, 50, 1e-3)
@@ -157,13 +175,41 @@ def test_the_walk_arrives_and_descends(noisy):
     assert data.error(at.U, at.V) < cut
 
 
+def row_steps(A, B, X, enough):
+    """The paper's row steps, a row at a time."""
+    for _ in range(2):
+        G = A @ (B.T @ B) - X @ B
+        if np.linalg.norm(G[(A > 0) | ((A == 0) & (G < 0))]) <= enough:
+            break
+        new = A.copy()
+        for i, g in enumerate(G):
+            d = np.where(A[i] > 0, g, 0.0)
+            new[i] -= d @ d / np.linalg.norm(B @ d) ** 2 * d if d.any() else 0.0
+            new[i][(A[i] >= 0) & (new[i] < 0)] = 0.0
+        A = new
+    return A
+
+
+def test_the_walk_is_that_of_the_paper(noisy):
+    data = Matrix(noisy)
+    U, V = balanced(truncated(data, 4))
+    at, (du, dv) = entry.start(data, U, V, 10), (-U.min() / 10, -V.min() / 10)
+    assert (at.step_u, at.step_v) == pytest.approx((du, dv))
+    for _ in range(9):
+        V = row_steps(np.where(V < 0, np.minimum(V + dv, 0), V), U, noisy.T, 0.2 * at.norm_v)
+        U = row_steps(np.where(U < 0, np.minimum(U + du, 0), U), V, noisy, 0.2 * at.norm_u)
+        at = entry.advance(data, at, 1, 2, 10)
+        np.testing.assert_allclose(at.U, U, atol=1e-9)
+        np.testing.assert_allclose(at.V, V, atol=1e-9)
+
+
 @pytest.mark.parametrize("extrapolate", [False, True])
 def test_the_descent_never_rises_and_becomes_stationary(noisy, extrapolate):
     data = Matrix(noisy)
     rng = np.random.default_rng(1)
     at = descent.start(data, rng.random((40, 4)), rng.random((30, 4)), extrapolate=extrapolate)
     errors = [at.error]
-    for _ in range(3000):
+    for _ in range(1500):
         at = descent.advance(data, at, 2)
         errors.append(at.error)
     assert all(b <= a for a, b in itertools.pairwise(errors))
@@ -177,10 +223,78 @@ def test_least_squares_is_that_of_scipy(A, seed):
     rng = np.random.default_rng(seed)
     B = rng.random((8, 3)) + 0.1 * np.eye(8, 3)
     X = A @ B.T + 0.3 * rng.standard_normal((6, 8))
-    found = descent.nonnegative_least_squares(X @ B, B.T @ B, 1e-12, 20000)
-    for row, wanted in zip(found, X, strict=True):
-        expected = nnls(B, wanted)[0]
-        assert np.linalg.norm(B @ row - wanted) <= np.linalg.norm(B @ expected - wanted) + 1e-6
+    for factor in (B, np.hstack([B, B[:, :1], 0 * B[:, :1]])):  # The second one is singular.
+        found = nonnegative_least_squares(X @ factor, factor.T @ factor)
+        assert found.min() >= 0.0
+        for row, wanted in zip(found, X, strict=True):
+            expected = nnls(B, wanted)[1]
+            assert np.linalg.norm(factor @ row - wanted) <= expected + 1e-7 * (1 + np.linalg.norm(wanted))
+
+
+def test_least_squares_on_close_columns_and_an_early_end():
+    rng = np.random.default_rng(0)
+    B = rng.random((50, 30)) + 5.0  # All columns nearly parallel: sweeps alone take thousands of passes.
+    X = rng.random((40, 30)) @ B.T + rng.standard_normal((40, 50))
+    exact = np.array([nnls(B, row)[0] for row in X])
+    np.testing.assert_allclose(nonnegative_least_squares(X @ B, B.T @ B), exact, atol=1e-9)
+    calls = []
+    early = nonnegative_least_squares(X @ B, B.T @ B, ended=lambda: calls.append(1) or True)
+    assert len(calls) == 2 and early.min() >= 0.0
+    assert np.linalg.norm(X - early @ B.T) > 1.001 * np.linalg.norm(X - exact @ B.T)
+    warm = nonnegative_least_squares(X @ B, B.T @ B, start=exact, ended=lambda: True)
+    np.testing.assert_allclose(warm, exact, atol=1e-9)
+
+
+def test_kkt_residuals_see_columns_that_are_paired_with_zero(noisy):
+    rng = np.random.default_rng(0)
+    U, V = rng.random((40, 4)), rng.random((30, 4))
+    assert kkt_residual(noisy, 0 * U, V) > 0.1 and kkt_residual(noisy, U, 0 * V) > 0.1
+    assert kkt_residual(noisy, 0 * U, 0 * V) == 0.0
+    # A stationary pair of rank 3 with a fourth column: stationary with zeros beside zeros, and with nothing else.
+    data = Matrix(noisy)
+    at = descent.start(data, U[:, :3], V[:, :3])
+    for _ in range(800):
+        at = descent.advance(data, at, 2)
+    left, right = np.zeros((40, 4)), np.zeros((30, 4))
+    left[:, :3], right[:, :3] = at.Ut.T, at.Vt.T
+    assert kkt_residual(noisy, left, right) < 1e-4
+    right[0, 3] = 1e-9
+    plain = kkt_residual(noisy, left, right)
+    assert plain > 1e-3
+    right[0, 3] = 1e9
+    assert kkt_residual(noisy, left, right) == pytest.approx(plain, rel=1e-6)
+    assert kkt_residual(1024.0 * noisy, left, right * 1024.0) == pytest.approx(plain, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("U", "V", "said"),
+    [
+        (np.ones((30, 4)), np.ones((40, 4)), r"shapes \(30, 4\) and \(40, 4\); expected \(40, r\) and \(30, r\)"),
+        (np.ones((40, 4)), np.ones((30, 3)), "shapes"),
+        (-np.ones((40, 4)), np.ones((30, 4)), "160 negative entries"),
+        (np.full((40, 4), np.nan), np.ones((30, 4)), "nan"),
+        ("U", np.ones((30, 4)), "expected numbers"),
+    ],
+)
+def test_bad_factors_are_named(noisy, U, V, said):
+    with pytest.raises(InputError, match=said):
+        kkt_residual(noisy, U, V)
+
+
+def test_the_kkt_residual_takes_what_the_solvers_take(noisy):
+    U, V = exterior_start(noisy, 4)
+    plain = kkt_residual(noisy, U, V)
+    for X in (noisy.tolist(), sparse.coo_matrix(noisy)):
+        assert kkt_residual(X, U.tolist(), V) == pytest.approx(plain, rel=1e-9)
+    assert kkt_residual(np.ones((3, 3), int), np.ones((3, 1)), np.ones((3, 1))) < 1e-12
+
+
+def test_large_data_are_looked_at_after_every_step(noisy, monkeypatch):
+    _, states = run(noisy, 4, 60, window=0)
+    assert states[2].work.steps == 10
+    monkeypatch.setattr("infimum_enmf.stages.WORK", 1.0)
+    _, states = run(noisy, 4, 60, window=0)
+    assert states[2].work.steps == 1
 
 
 def test_dead_columns_stay_and_give_no_nan():
@@ -233,6 +347,33 @@ def test_the_paper_preset_leaves_our_extensions_out():
         resolve("fsat")
     with pytest.raises(InputError, match="rho=0"):
         resolve("default", rho=0.0)
+    for options in ({"rho": "a"}, {"window": 1.5}, {"extrapolate": "yes"}, {"passes": 0}, {"plateau": np.nan}):
+        with pytest.raises(InputError, match=f"{next(iter(options))}="):
+            resolve("default", **options)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "arguments", "said"),
+    [
+        (recipes.low_rank, (20, 20, 3, np.nan, 1), "snr=nan"),
+        (recipes.low_rank, (20, 20, 3, "a", 1), "snr='a'"),
+        (recipes.low_rank, (0, 20, 3, 10.0, 1), "m=0"),
+        (recipes.low_rank, (20, 20, 30, 10.0, 1), "rank=30"),
+        (recipes.low_rank, (20, 20, 3, 10.0, -1), "seed=-1"),
+        (recipes.separable, (20, 20, 3, 1.0, 1), "sparsity=1.0"),
+        (recipes.separable, (20, 20, 3, np.nan, 1), "sparsity=nan"),
+        (recipes.separable, (20, 2.5, 3, 0.1, 1), "n=2.5"),
+    ],
+)
+def test_bad_recipes_are_named(recipe, arguments, said):
+    with pytest.raises(InputError, match=said):
+        recipe(*arguments)
+
+
+@pytest.mark.parametrize("floor", [-1.0, np.nan, "a", None])
+def test_a_bad_floor_is_named(noisy, floor):
+    with pytest.raises(InputError, match="floor="):
+        exterior_start(noisy, 3, floor=floor)
 
 
 def test_the_start_serves_other_solvers(noisy):
@@ -264,3 +405,25 @@ def test_matching_sees_through_order_and_scale():
     np.testing.assert_array_equal(order[match.columns], np.arange(5))
     with pytest.raises(InputError, match="same shapes"):
         match_factors((U, V), (U[:, :4], V[:, :4]))
+    for other, said in [
+        ((U, V[:, :3]), "the second factorization: U and V have shapes"),
+        ((U * np.nan, V), "nan"),
+        (U, "expected a pair"),
+        (None, "expected a pair"),
+        ((U, V, U), "expected a pair"),
+    ]:
+        with pytest.raises(InputError, match=said):
+            match_factors((U, V), other)
+    with pytest.raises(InputError, match="tol='x'"):
+        match_factors((U, V), (U, V), tol="x")
+
+
+def test_matching_takes_zero_terms_for_the_same():
+    rng = np.random.default_rng(0)
+    U, V = rng.random((20, 5)), rng.random((15, 5))
+    dead, other = U.copy(), V.copy()
+    dead[:, 2] = 0.0
+    other[:, 4] = 0.0
+    assert match_factors((dead, V), (dead, V)).share == 1.0
+    assert match_factors((dead, V), (U, other)).share == pytest.approx(0.8)
+    assert match_factors((dead, V), (U, V)).share == pytest.approx(0.8)

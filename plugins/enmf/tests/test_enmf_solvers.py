@@ -10,7 +10,7 @@ from scipy import sparse
 
 import infimum
 from infimum.errors import InputError
-from infimum_enmf import NMF, kkt_residual, recipes, save_parts
+from infimum_enmf import HALS, NMF, Exterior, SklearnNMF, kkt_residual, recipes, save_parts
 from infimum_enmf.problem import separable, synthetic
 
 SMALL = recipes.low_rank(30, 24, 4, 15.0, 2)
@@ -105,6 +105,16 @@ def test_a_matrix_from_a_file(tmp_path: Path):
     assert NMF({"file": tmp_path / "X.npy"}, 2).fit.norm == pytest.approx(np.linalg.norm(SMALL))
     assert NMF({"file": tmp_path / "X.npz", "key": "two"}, 2).fit.shape == (5, 24)
     assert NMF({"file": tmp_path / "S.npz"}, 2).fit.sparse
+    for head in ("", ",".join(f"c{k}" for k in range(24)) + "\n"):
+        (tmp_path / "X.csv").write_text(head + "\n".join(",".join(map(repr, row)) for row in SMALL.tolist()))
+        np.testing.assert_array_equal(NMF({"file": tmp_path / "X.csv"}, 2).fit.X, SMALL)
+    (tmp_path / "bad.csv").write_text("1,2\n3,x\n")
+    (tmp_path / "bad.npy").write_bytes(b"junk")
+    (tmp_path / "bad.npz").write_bytes(b"PK junk")
+    np.save(tmp_path / "object.npy", np.array([None]), allow_pickle=True)
+    for name in ("bad.csv", "bad.npy", "bad.npz", "object.npy"):
+        with pytest.raises(InputError, match=f"file {name} cannot be read"):
+            NMF({"file": tmp_path / name}, 2)
     with pytest.raises(InputError, match="one, two"):
         NMF({"file": tmp_path / "X.npz"}, 2)
     with pytest.raises(InputError, match="there is no file"):
@@ -137,6 +147,7 @@ def test_bad_starts_are_named():
         (np.ones(3), "expected {'U'"),
         ({**good, "U": good["U"][:, :3]}, "shape"),
         ({**good, "V": -good["V"]}, "negative"),
+        ({key: 0 * one for key, one in good.items()}, "all zero"),
     ]:
         with pytest.raises(InputError, match=said):
             infimum.solve(problem, solver="enmf.hals", x0=x0, stopping="max_iter(1)")
@@ -184,3 +195,30 @@ def test_parts_as_images(tmp_path: Path):
     assert file.read_bytes().startswith(b"\x89PNG")
     with pytest.raises(InputError, match="need 64 rows"):
         save_parts(np.ones((63, 5)), (8, 8), file)
+    V = np.ones((64, 5))
+    for arguments, said in [
+        ((V, (8, "8"), file), "columns of an image='8'"),
+        ((V, 64, file), "shape=64"),
+        ((V, (8, 8), file, 0), "columns=0"),
+        ((V, (8, 8), tmp_path / "none" / "x.png"), "a folder that exists"),
+        ((V, (8, 8), tmp_path / "x.jpg"), "a .png file"),
+        ((V * np.nan, (8, 8), file), "nan"),
+    ]:
+        with pytest.raises(InputError, match=said):
+            save_parts(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("solver", "options", "said"),
+    [
+        (HALS, {"passes": 0}, "passes=0"),
+        (HALS, {"extrapolate": 3}, "extrapolate=3"),
+        (Exterior, {"preset": "fsat"}, "preset='fsat'"),
+        (Exterior, {"window": 1.5}, "window=1.5"),
+        (SklearnNMF, {"method": "hals"}, "method='hals'"),
+        (SklearnNMF, {"chunk": 0}, "chunk=0"),
+    ],
+)
+def test_bad_options_are_named_when_a_solver_is_made(solver, options, said):
+    with pytest.raises(InputError, match=said):
+        solver(**options)

@@ -117,30 +117,3 @@ def advance(data: Any, at: Descent, passes: int) -> Descent:
 
 def _rows(product: Array) -> Array:
     return np.ascontiguousarray(product.T)
-
-
-def nonnegative_least_squares(XB: Array, gram: Array, tol: float = 1e-9, passes: int = 2000) -> Array:
-    """argmin over A >= 0 of ||X - A B^T||, every row for itself, by sweeps to the relative change `tol`.
-
-    Parameters
-    ----------
-    XB : ndarray, (m, r)
-        X B.
-    gram : ndarray, (r, r)
-        B^T B.
-    tol : float, default 1e-9
-    passes : int, default 2000
-        Sweeps at most.
-
-    Returns
-    -------
-    ndarray, (m, r)
-    """
-    XBt = _rows(XB)
-    At = np.zeros_like(XBt)
-    for _ in range(max(1, passes // 10)):
-        before = At.copy()
-        sweep(At, XBt, gram, 10)
-        if np.linalg.norm(At - before) <= tol * max(float(np.linalg.norm(At)), 1e-300):
-            break
-    return np.ascontiguousarray(At.T)

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import time
-from numbers import Real
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from infimum.errors import InputError
-from infimum_enmf.checks import checked_matrix, checked_rank, refuse_negative
-from infimum_enmf.descent import nonnegative_least_squares
+from infimum_enmf.checks import check_number, check_whole, checked_matrix, checked_rank, refuse_negative
 from infimum_enmf.diagnostics import kkt_residual, tolerance
 from infimum_enmf.mapping import balance
 from infimum_enmf.matrix import Array, Matrix
 from infimum_enmf.stages import Machine, State, resolve
+from infimum_enmf.weights import nonnegative_least_squares
 
 LOOK = 10
 """Rounds of the descent between two looks at the KKT residual and at the change of the error."""
@@ -43,8 +43,9 @@ class ExteriorNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     kkt_tol : float, default 1e-5
         The descent ends when the KKT residual is below it.
     time_budget : float, optional
-        Seconds of wall clock for all stages together; only the SVD runs to its end whatever the time. The factors are
-        feasible at every moment.
+        Seconds of wall clock for `fit`, all stages together; only the SVD runs to its end whatever the time. The
+        factors are feasible at every moment. The weights that `fit_transform` returns take the time of a `transform`
+        on top.
     target_error : float, optional
         Relative error at which everything ends, in whatever stage.
 
@@ -52,7 +53,7 @@ class ExteriorNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     ----------
     components_ : ndarray, (r, n)
     reconstruction_err_ : float
-        ||X - W H||_F.
+        ||X - W H||_F, W the best weights (within the time budget).
     relative_error_ : float
     svd_lower_bound_ : float
         What no factorization of this rank can beat, relative to ||X||.
@@ -62,7 +63,7 @@ class ExteriorNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     n_iter_ : int
         Rounds of the descent.
     stage_times_, stage_steps_ : dict
-        Seconds and steps of each stage.
+        Seconds and steps of each stage; `weights` is the fit of W to the final components.
     status_ : str
         `global`, `kkt`, `target`, `stalled`, `max_iter`, `time_budget`, or `time_budget_before_feasible` where the time
         ended before the factors had entered the orthant, so that negative entries were cut off.
@@ -124,37 +125,51 @@ class ExteriorNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         InputError
             For negative entries (how many, and where the first one stands), an all-zero X, a rank that does not fit.
         """
-        self.fit_transform(X, y)
+        self._fit(X)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
         """Factorize X and return W, the same as `transform(X)` would give; (m, r)."""
-        X = self._validated(X, reset=True)
-        X = checked_matrix(X)
-        rank = checked_rank(min(X.shape) if self.n_components is None else self.n_components, X.shape)
-        for name in ("time_budget", "target_error", "tol", "kkt_tol", "max_iter"):
-            value = getattr(self, name)
-            if value is not None and (not isinstance(value, Real) or not float(value) >= 0):
-                raise InputError(f"{name}={value!r}: expected a number >= 0")
-        names = ("rotation_steps", "rotation_tol", "rho", "mapping_steps", "entry_steps", "inner")
-        options = resolve(self.preset, **{name: getattr(self, name) for name in names})
-        data = Matrix(X)
-        at, self.stage_times_, self.status_ = self._run(data, Machine(data, rank, options))
-        _, V = balance(at.U, at.V)
-        self.n_components_ = self._n_features_out = rank
+        return self._weights(self._fit(X))
+
+    def _fit(self, X: Any) -> Matrix:
+        began = time.perf_counter()
+        data = Matrix(checked_matrix(self._validated(X, reset=True)))
+        machine = self._machine(data)
+        at, self.stage_times_, self.status_ = self._run(data, machine, began)
+        U, V = balance(at.U, at.V)
+        self.n_components_ = self._n_features_out = machine.rank
         self.components_ = np.ascontiguousarray(V.T)
         self.n_iter_ = int(getattr(at.work, "rounds", 0)) if at.stage == "descent" else 0
         self.stage_steps_ = {**dict(at.taken), "descent": self.n_iter_}
-        W = self._weights(data)
+        last = time.perf_counter()
+        W = self._weights(data, U, lambda: self._late(began))
+        self.stage_times_["weights"] = time.perf_counter() - last
         self.reconstruction_err_ = data.error(W, V)
         self.relative_error_ = self.reconstruction_err_ / data.norm
         self.svd_lower_bound_ = float(at.bound or 0.0) / data.norm
-        self.is_global_ = self.relative_error_ - self.svd_lower_bound_ <= tolerance(X.dtype)
+        self.is_global_ = self.relative_error_ - self.svd_lower_bound_ <= tolerance(data.dtype)
         self.kkt_residual_ = kkt_residual(data, W, V)
-        return W
+        return data
 
-    def _run(self, data: Matrix, machine: Machine) -> tuple[State, dict[str, float], str]:
-        began = last = time.perf_counter()
+    def _machine(self, data: Matrix) -> Machine:
+        """The stages, from parameters that have been checked."""
+        rank = min(data.shape) if self.n_components is None else self.n_components
+        check_whole("max_iter", self.max_iter)
+        check_number("tol", self.tol)
+        check_number("kkt_tol", self.kkt_tol)
+        for name in ("time_budget", "target_error"):
+            if getattr(self, name) is not None:
+                check_number(name, getattr(self, name))
+        names = ("rotation_steps", "rotation_tol", "rho", "mapping_steps", "entry_steps", "inner")
+        options = resolve(self.preset, **{name: getattr(self, name) for name in names})
+        return Machine(data, checked_rank(rank, data.shape, "n_components"), options)
+
+    def _late(self, began: float) -> bool:
+        return self.time_budget is not None and time.perf_counter() - began >= self.time_budget
+
+    def _run(self, data: Matrix, machine: Machine, began: float) -> tuple[State, dict[str, float], str]:
+        last = time.perf_counter()
         times: dict[str, float] = {}
         m, n = data.shape
         zeros = [np.zeros((size, machine.rank), data.dtype) for size in (m, n)]
@@ -169,15 +184,15 @@ class ExteriorNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             if rounds and rounds % LOOK == 0:
                 status = self._settled(data, at, marked)
                 marked = at.error
-            status = self._ended(data, at, now - began, rounds) or status
+            status = self._ended(data, at, began, rounds) or status
         return at, times, status
 
-    def _ended(self, data: Matrix, at: State, elapsed: float, rounds: int | None) -> str:
+    def _ended(self, data: Matrix, at: State, began: float, rounds: int | None) -> str:
         if at.settled or at.error <= 1e-14 * data.norm:
             return "global"
         if self.target_error is not None and at.error <= self.target_error * data.norm:
             return "target"
-        if self.time_budget is not None and elapsed >= self.time_budget:
+        if self._late(began):
             return "time_budget" if at.stage == "descent" else "time_budget_before_feasible"
         return "max_iter" if rounds is not None and rounds >= self.max_iter else ""
 
@@ -193,8 +208,11 @@ class ExteriorNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return self._weights(Matrix(X))
 
     def inverse_transform(self, X: Any) -> Array:
-        """W H of weights X, (m, r)."""
+        """W H of weights X, (m, r); (m, n)."""
         check_is_fitted(self)
+        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        if X.shape[1] != self.n_components_:
+            raise InputError(f"X has {X.shape[1]} columns; expected one for each of {self.n_components_} components")
         return np.asarray(X @ self.components_)
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
@@ -206,7 +224,7 @@ class ExteriorNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             raise InputError(f"Negative values in data passed to {type(self).__name__}: {error}") from None
         return X
 
-    def _weights(self, data: Matrix) -> Array:
+    def _weights(self, data: Matrix, start: Array | None = None, ended: Callable[[], bool] = lambda: False) -> Array:
         H = self.components_.astype(np.float64)
         XB = data.times(self.components_.T).astype(np.float64)
-        return nonnegative_least_squares(XB, H @ H.T).astype(data.dtype)
+        return nonnegative_least_squares(XB, H @ H.T, start=start, ended=ended).astype(data.dtype)

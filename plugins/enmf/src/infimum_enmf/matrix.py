@@ -16,7 +16,7 @@ BLOCK = 4_000_000
 
 
 class Matrix:
-    """X with its products. Sparse matrices are held as CSR and never made dense as a whole.
+    """X with its products. Sparse matrices are held as CSR; residuals make them dense block by block.
 
     Parameters
     ----------
@@ -27,6 +27,8 @@ class Matrix:
     ----------
     norm : float
         ||X||_F.
+    stored : int
+        Entries that a product goes through.
     """
 
     def __init__(self, X: Any) -> None:
@@ -36,6 +38,7 @@ class Matrix:
         self.dtype = X.dtype
         self._transposed = X.T.tocsr() if self.sparse else X.T
         entries = X.data if self.sparse else X
+        self.stored = int(entries.size)
         self.norm = float(np.linalg.norm(np.asarray(entries, dtype=np.float64)))
 
     def times(self, V: Array) -> Array:

@@ -10,6 +10,7 @@ import numpy as np
 from annotated_types import Ge
 
 from infimum.solver import Metric, Slot, Solver
+from infimum_enmf.checks import check_whole, check_word
 from infimum_enmf.matrix import Array
 from infimum_enmf.solver import FIT, REFERENCE
 
@@ -35,6 +36,11 @@ class SklearnNMF(Solver):
     families: ClassVar[tuple[str, ...]] = ("nmf",)
     reference_problems: ClassVar[Sequence[Mapping[str, Any]]] = REFERENCE
     metrics: ClassVar[Mapping[str, Metric]] = {}
+
+    def __post_init__(self) -> None:
+        check_word("method", self.method, ("cd", "mu"))
+        check_word("init_by", self.init_by, ("start", "nndsvd", "nndsvda", "random"))
+        check_whole("chunk", self.chunk, 1)
 
     def slots(self) -> tuple[Slot, ...]:
         return (FIT,)

@@ -13,7 +13,7 @@ from infimum import arrays
 from infimum.errors import InputError
 from infimum.problem import Cadence, PointMetric, Problem, Term
 from infimum_enmf import recipes
-from infimum_enmf.checks import checked_matrix, checked_rank
+from infimum_enmf.checks import check_word, checked_matrix, checked_rank
 from infimum_enmf.diagnostics import kkt_residual
 from infimum_enmf.matrix import Array, Matrix
 from infimum_enmf.svd import Truncated, truncated
@@ -45,8 +45,8 @@ class NMF(Problem):
     Parameters
     ----------
     X : array, SciPy sparse matrix, nested sequence or mapping, (m, n)
-        The matrix, or where it is: `{"file": X.npy}`, `{"file": X.npz, "key": name}`. Entries >= 0. float32 stays
-        float32, all else becomes float64; sparse matrices are held as CSR.
+        The matrix, or where it is: `{"file": X.npy}`, `{"file": X.csv}`, `{"file": X.npz, "key": name}`. Entries >= 0.
+        float32 stays float32, all else becomes float64; sparse matrices are held as CSR.
     rank : int
         1 to min(m, n).
     start : {"random", "exterior"}, default "random"
@@ -78,8 +78,7 @@ class NMF(Problem):
     def __init__(self, X: Any, rank: Annotated[int, Ge(1)], *, start: Start = "random", name: str = "") -> None:
         self.fit = Fit(checked_matrix(recipes.from_file(X) if isinstance(X, Mapping) else X))
         self.rank = checked_rank(rank, self.fit.shape)
-        if start not in ("random", "exterior"):
-            raise InputError(f"start={start!r}: expected 'random' or 'exterior'")
+        check_word("start", start, ("random", "exterior"))
         self.begin, self.name = start, name
 
     @property
@@ -116,6 +115,8 @@ class NMF(Problem):
             if one.min() < 0.0:
                 raise InputError(f"x0['{key}'] has negative entries; expected entries >= 0: clip it first")
             out[key] = np.array(one, dtype=self.fit.dtype)
+        if not (out["U"].any() or out["V"].any()):
+            raise InputError("x0 is all zero, a stationary point that no solver leaves; expected a positive entry")
         return out
 
     def copy(self, point: Any) -> Any:
@@ -187,7 +188,6 @@ def synthetic(
     start : {"random", "exterior"}, default "random"
         Where solvers begin: uniform numbers, or the exterior method without its descent.
     """
-    checked_rank(rank, (m, n))
     return NMF(recipes.low_rank(m, n, rank, snr, seed), rank, start=start, name=f"|WH + N| at {snr:g} dB")
 
 
@@ -212,7 +212,6 @@ def separable(
     start : {"random", "exterior"}, default "random"
         Where solvers begin: uniform numbers, or the exterior method without its descent.
     """
-    checked_rank(rank, (m, n))
     return NMF(
         recipes.separable(m, n, rank, sparsity, seed)[0], rank, start=start, name=f"separable, {sparsity:g} zeros"
     )

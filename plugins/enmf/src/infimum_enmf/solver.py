@@ -12,6 +12,7 @@ from annotated_types import Ge, Gt
 
 from infimum.solver import Metric, Slot, Solver
 from infimum_enmf import descent
+from infimum_enmf.checks import check_flag, check_whole
 from infimum_enmf.descent import Descent
 from infimum_enmf.diagnostics import tolerance
 from infimum_enmf.entry import Walk
@@ -33,7 +34,7 @@ class Products:
     def __init__(self, part: Any) -> None:
         self.times, self.adjoint, self.decompose = part.times, part.adjoint, part.decompose
         body = part.origin
-        self.norm, self.shape, self.dtype = body.norm, body.shape, body.dtype
+        self.norm, self.shape, self.dtype, self.stored = body.norm, body.shape, body.dtype, body.stored
         self._body = body
 
     def error(self, U: Array, V: Array, *, XtU: Array | None = None) -> float:
@@ -194,6 +195,10 @@ class HALS(Solver):
     State: ClassVar[type] = Descent
     reference_problems: ClassVar[Sequence[MappingType[str, Any]]] = REFERENCE
     metrics: ClassVar[MappingType[str, Metric]] = {"value": Metric(lambda at: at.error / at.norm)}
+
+    def __post_init__(self) -> None:
+        check_whole("passes", self.passes, 1)
+        check_flag("extrapolate", self.extrapolate)
 
     def slots(self) -> tuple[Slot, ...]:
         return (FIT,)

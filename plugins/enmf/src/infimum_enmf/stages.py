@@ -8,18 +8,17 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from annotated_types import Ge
 
-from infimum.errors import InputError
-from infimum_enmf import descent, entry, mapping, rotation
+from infimum_enmf import checks, descent, entry, mapping, rotation
 from infimum_enmf.matrix import Array, Matrix
 from infimum_enmf.svd import balanced, truncated
 
 Preset = Literal["default", "fast", "paper"]
 Stage = Literal["start", "rotation", "mapping", "entry", "descent"]
-CHUNK = 10
-"""Steps of the rotation, of the mapping and of the entry between two looks at time and target."""
+CHUNK, WORK = 10, 1e9
+"""Steps of the rotation, of the mapping and of the entry between two looks at time and target: CHUNK at most, and fewer
+where they would take more than WORK multiplications, about a second."""
 FITS = 1e-3
 """Factors whose error after cutting off is within this share of the bound, or of 1e-6 ||X||, skip the entry."""
-
 CLOSE = 1.1
 """The mapped pair replaces the rotated one where its error after cutting off is below this times the bound (or half
 that of the rotated pair): elsewhere no map leads in, and the rotated pair proved the better start."""
@@ -56,17 +55,16 @@ def resolve(preset: str, **given: Any) -> Options:
     InputError
         For a preset or a number that there is not.
     """
-    if preset not in PRESETS:
-        raise InputError(f"preset={preset!r}: expected one of {', '.join(map(repr, PRESETS))}")
+    checks.check_word("preset", preset, tuple(PRESETS))
     options = replace(PRESETS[preset], **{name: one for name, one in given.items() if one is not None})
-    least = {"rho": 1e-300, "inner": 1, "passes": 1}
     for one in fields(options):
         value = getattr(options, one.name)
-        if one.name != "extrapolate" and not value >= least.get(one.name, 0):
-            raise InputError(
-                f"{one.name}={value!r}: expected a number {'> 0' if one.name == 'rho' else '>= '}"
-                f"{'' if one.name == 'rho' else least.get(one.name, 0)}"
-            )
+        if isinstance(one.default, bool):
+            checks.check_flag(one.name, value)
+        elif isinstance(one.default, int):
+            checks.check_whole(one.name, value, 1 if one.name in ("inner", "passes") else 0)
+        else:
+            checks.check_number(one.name, value, positive=one.name == "rho")
     return options
 
 
@@ -155,7 +153,7 @@ class Machine:
         o, work = self.options, at.work
         assert at.base_u is not None and at.base_v is not None
         W = np.vstack([at.base_u, at.base_v])
-        allowed = min(CHUNK, o.rotation_steps - work.steps)
+        allowed = min(self._chunk(2 * len(W) * self.rank**2), o.rotation_steps - work.steps)
         work = rotation.advance(W, work, allowed, o.rotation_tol, o.window, o.plateau)
         U, V = at.base_u @ work.best, at.base_v @ work.best
         if not work.settled and work.steps < o.rotation_steps:
@@ -170,7 +168,8 @@ class Machine:
         o, work = self.options, at.work
         assert at.base_u is not None and at.base_v is not None
         U, V = at.base_u.astype(np.float64), at.base_v.astype(np.float64)
-        work = mapping.advance(U, V, work, min(CHUNK, o.mapping_steps - work.rounds))
+        allowed = min(self._chunk(2 * (len(U) + len(V)) * self.rank**2), o.mapping_steps - work.rounds)
+        work = mapping.advance(U, V, work, allowed)
         left, right = (one.astype(at.base_u.dtype) for one in mapping.mapped(U, V, work.A))
         now = self._outside(at, left, right, "mapping", work=work)
         if not work.settled and work.rounds < o.mapping_steps:
@@ -190,7 +189,8 @@ class Machine:
 
     def _enter(self, at: State) -> State:
         o = self.options
-        work = entry.advance(self.data, at.work, CHUNK, o.inner, o.entry_steps)
+        rounds = self._chunk(2 * self.data.stored * self.rank)
+        work = entry.advance(self.data, at.work, rounds, o.inner, o.entry_steps)
         return self._inside(at, work) if work.inside else self._outside(at, work.U, work.V, "entry", work=work)
 
     def _inside(self, at: State, walk: entry.Walk) -> State:
@@ -212,6 +212,10 @@ class Machine:
     def _descend(self, at: State) -> State:
         work = descent.advance(self.data, at.work, self.options.passes)
         return replace(at, U=work.Ut.T, V=work.Vt.T, error=work.error, work=work)
+
+    def _chunk(self, work: int) -> int:
+        """How many steps of so many multiplications are taken at once."""
+        return max(1, min(CHUNK, int(WORK / work)))
 
     def _outside(self, at: State, U: Array, V: Array, stage: Stage, **changes: Any) -> State:
         """At an exterior pair, shown with its negative entries cut off."""
@@ -265,12 +269,11 @@ def exterior_start(X: Any, rank: int, *, preset: Preset = "default", floor: floa
     Raises
     ------
     InputError
-        For a matrix or a rank that does not serve.
+        For a matrix, a rank, a preset or a floor that does not serve.
     """
-    from infimum_enmf.checks import checked_matrix, checked_rank
-
-    data = Matrix(checked_matrix(X))
-    machine = Machine(data, checked_rank(rank, data.shape), resolve(preset))
+    checks.check_number("floor", floor)
+    data = Matrix(checks.checked_matrix(X))
+    machine = Machine(data, checks.checked_rank(rank, data.shape), resolve(preset))
     m, n = data.shape
     at = machine.begin(np.zeros((m, rank), data.dtype), np.zeros((n, rank), data.dtype))
     while at.stage != "descent":
