@@ -11,7 +11,7 @@ import pytest
 import infimum
 from infimum import functions as fn
 from infimum.errors import InputError, PlanError
-from infimum_cvxpy import CvxFunction, CvxSet, Prox, from_cvxpy
+from infimum_cvxpy import CvxFunction, CvxSet, Prox, from_cvxpy, reference
 from infimum_cvxpy.proximal import ProximalProblem
 from infimum_cvxpy.variables import Pieces
 
@@ -112,6 +112,74 @@ def test_a_prox_for_many_steps_and_points(solver: str) -> None:
     for t in (0.1, 1.0, 5.0, 0.1):
         v = RNG.standard_normal(6)
         np.testing.assert_allclose(f.prox(v, t), exact.prox(v, t), atol=1e-7 if solver == "CLARABEL" else 1e-3)
+
+
+EXACT = {
+    "l1": (cp.norm1, fn.L1()),
+    "largest": (cp.norm_inf, fn.Linf()),
+    "total variation": (lambda u: cp.sum(cp.abs(cp.diff(u))), fn.TV1D()),
+    "with a quadratic part": (lambda u: 0.3 * cp.norm1(u) + 0.35 * cp.sum_squares(u), fn.ElasticNet(0.3, 0.7)),
+    "huber": (lambda u: 0.5 * cp.sum(cp.huber(u, 0.6)), fn.Huber(0.6)),
+    "simplex": (lambda u: [u >= 0, cp.sum(u) == 1], infimum.constraints.Simplex(1.0)),
+    "l1 ball": (lambda u: [cp.norm1(u) <= 1], infimum.constraints.L1Ball(1.0)),
+}
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_a_quadratic_program_is_exact_and_forgets_what_was_solved_before(name: str) -> None:
+    """Also where a bound and its multiplier are both zero; a fresh object gives the same bits as a much used one."""
+    make, closed = EXACT[name]
+    u = cp.Variable(12)
+    stated = make(u)
+
+    def fresh() -> CvxFunction | CvxSet:
+        return CvxSet(stated, Pieces([u])) if isinstance(stated, list) else CvxFunction(stated, Pieces([u]))
+
+    def nearest(body: object, v: np.ndarray, t: float) -> np.ndarray:
+        return body.project(v) if isinstance(stated, list) else body.prox(v, t)  # type: ignore[attr-defined]
+
+    rng, used = np.random.default_rng(8), fresh()
+    v = rng.standard_normal(12)
+    for k in range(24):
+        t = (0.5, 1.0, 0.25)[k % 3 if k % 2 else 0]
+        far = rng.integers(-2, 3, 12) / 2.0 if k % 4 < 2 else 2.0 * rng.standard_normal(12)
+        v = far if k % 2 else v + 1e-6 * rng.standard_normal(12)
+        found = nearest(used, v, t)
+        np.testing.assert_allclose(found, nearest(closed, v, t), atol=1e-13)
+        if k % 3 == 0:
+            np.testing.assert_array_equal(found, nearest(fresh(), v, t))
+    assert used._proximal._repeated._faces._last is not None
+
+
+def test_a_quadratic_program_that_leaves_something_open_goes_to_the_solver() -> None:
+    """The bounds of small entries in `sum_largest(|u|)` may be anything: no face has one solution."""
+    u, v = cp.Variable(6), np.array([3.0, -1.0, 0.2, 2.5, 0.1, -0.3])
+    f = CvxFunction(cp.sum_largest(cp.abs(u), 2), Pieces([u]))
+    np.testing.assert_allclose(f.prox(v, 0.5), [2.5, -1.0, 0.2, 2.0, 0.1, -0.3], atol=1e-6)
+    assert f._proximal._repeated._faces is None
+
+
+@pytest.mark.parametrize("t", [-1.0, np.nan, np.inf])
+def test_a_wrong_step_is_refused(t: float) -> None:
+    u = cp.Variable(2)
+    with pytest.raises(InputError, match="expected a finite number, not negative"):
+        CvxFunction(cp.norm1(u), Pieces([u])).prox(np.ones(2), t)
+
+
+@pytest.mark.parametrize(
+    ("solver", "options"),
+    [("CLARABEL", {"nosuch": 1}), ("CLARABEL", {"max_iter": -1}), ("SCS", {"nosuch": 1}), ("OSQP", {"nosuch": 1})],
+)
+def test_wrong_options_of_a_prox_are_named(solver: str, options: dict) -> None:
+    u = cp.Variable(2)
+    with pytest.raises(InputError, match=r"nosuch|max_iter"):
+        CvxFunction(cp.norm1(u), Pieces([u]), solver=solver, solver_options=options).prox(np.ones(2), 1.0)
+
+
+def test_a_point_beyond_the_solver_is_no_empty_set() -> None:
+    u = cp.Variable(3)
+    with pytest.raises(InputError, match="too large for its arithmetic"):
+        CvxFunction(cp.norm_inf(u), Pieces([u])).prox(np.full(3, 1e12), 1.0)
 
 
 def test_a_prox_of_a_matrix_function_and_of_two_blocks() -> None:
@@ -221,14 +289,59 @@ def test_dual_values_are_kept(tmp_path: object) -> None:
         start=np.zeros(3),
     )
     result = infimum.solve(problem, solver="cvxpy.solve", seed=0)
-    assert abs(result.extras["cvxpy.solve"]["dual"][0]).item() == pytest.approx(1.0, abs=1e-6)
+    assert abs(result.extras["cvxpy.solve"]["dual"][0][0]).item() == pytest.approx(1.0, abs=1e-6)
     result.save(f"{tmp_path}/saved")
 
 
-def test_bad_options_and_terms_are_refused() -> None:
+def test_each_constraint_has_its_multipliers() -> None:
+    sets = {
+        "box": infimum.constraints.Box(lower=0.0, upper=1.0),
+        "sum": infimum.constraints.Affine(np.ones((1, 3)), np.array([2.0])),
+    }
+    problem = infimum.Composite({"f": fn.SquaredL2().translate(np.array([3.0, 0.5, -1.0]))}, constraints=sets)
+    box, total = infimum.solve(problem, solver="cvxpy.solve", seed=0).extras["cvxpy.solve"]["dual"]
+    assert [one.shape for one in box] == [(3,), (3,)] and [one.shape for one in total] == [(1,)]
+    # At (1, 1, 0): x - v + nu = (upper bound) - (lower bound), by the optimality conditions.
+    np.testing.assert_allclose(np.array([-2.0, 0.5, 1.0]) + total[0] + box[1] - box[0], 0.0, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("solver", "options"),
+    [
+        ("CLARABEL", {"nosuch": 3}),
+        ("CLARABEL", {"max_iter": -1}),
+        ("OSQP", {"nosuch": 3}),
+        ("SCS", {"nosuch": 3}),
+        ("HIGHS", {"nosuch": 3}),
+    ],
+)
+def test_bad_options_are_refused(solver: str, options: dict) -> None:
     problem = infimum.Composite({"f": fn.SquaredL2()}, start=np.ones(2))
     with pytest.raises(InputError, match="were refused"):
-        infimum.solve(problem, solver={"use": "cvxpy.solve", "options": {"no_such_setting": 3}}, seed=0)
+        infimum.solve(problem, solver={"use": "cvxpy.solve", "solver": solver, "options": options}, seed=0)
+
+
+@pytest.mark.parametrize(
+    ("solver", "options"),
+    [
+        ("CLARABEL", {"time_limit": 1e-6}),
+        ("CLARABEL", {"max_iter": 2}),
+        ("OSQP", {"max_iter": 3}),
+    ],
+)
+def test_limits_of_the_solver_are_limits(solver: str, options: dict) -> None:
+    rng = np.random.default_rng(0)
+    terms = {"fit": fn.LeastSquares(rng.standard_normal((40, 30)), rng.standard_normal(40)), "l1": 0.1 * fn.L1()}
+    with_limit = {"use": "cvxpy.solve", "solver": solver, "options": options}
+    assert str(infimum.solve(infimum.Composite(terms), solver=with_limit, seed=0).status) == "limit"
+
+
+def test_bad_terms_and_solvers_are_refused() -> None:
+    problem = infimum.Composite({"f": fn.L2()}, start=np.ones(2))
+    with pytest.raises(InputError, match="OSQP cannot solve this problem"):
+        infimum.solve(problem, solver={"use": "cvxpy.solve", "solver": "OSQP"}, seed=0)
+    with pytest.raises(InputError, match="expected a Composite, got int"):
+        reference(3)  # type: ignore[arg-type]
     own = fn.Function(lambda x: float(x @ x))
     with pytest.raises(PlanError, match="give it expression="):
         infimum.solve(infimum.Composite({"own": own}, start=np.ones(2)), solver="cvxpy.solve")

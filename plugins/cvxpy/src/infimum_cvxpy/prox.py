@@ -14,7 +14,7 @@ from infimum.arrays import Array, like, to_numpy
 from infimum.errors import InputError
 from infimum.exactness import Exactness
 from infimum.oracle import Oracle
-from infimum_cvxpy.proximal import ProximalProblem, installed
+from infimum_cvxpy.proximal import ProximalProblem, checked_options, installed
 from infimum_cvxpy.translate import express, untranslatable
 
 
@@ -62,6 +62,7 @@ class Prox(Oracle):
 
     def __post_init__(self) -> None:
         installed(self.solver)
+        checked_options(self.options)
 
     def refuses(self, function: Any) -> str | None:
         if getattr(function, "convex", None) is False:

@@ -47,7 +47,7 @@ class ProximalProblem:
         solver: str,
         options: Mapping[str, Any],
     ) -> None:
-        self.variables, self.options = tuple(variables), dict(options)
+        self.variables, self.options = tuple(variables), checked_options(options)
         self.solver = installed(solver)
         self.centers = [cp.Parameter(one.shape) for one in variables]
         self.t = cp.Parameter(nonneg=True)
@@ -79,8 +79,10 @@ class ProximalProblem:
         Raises
         ------
         InputError
-            If the solver finds no point: the set is empty, or it gave up.
+            If t is negative or not finite, or the solver finds no point: the set is empty, or it gave up.
         """
+        if not 0.0 <= t < np.inf:
+            raise InputError(f"{self._what}: the step t is {t}; expected a finite number, not negative")
         if not all(np.isfinite(one).all() for one in v):
             return [np.full(u.shape, np.nan) for u in self.variables]
         if self._repeated is None:
@@ -98,13 +100,32 @@ class ProximalProblem:
             self.problem.solve(solver=self.solver, warm_start=False, **self.options)  # The same bits at every call.
         except cp.SolverError as error:
             raise InputError(f"{self._what}: {self.solver} gave up ({error}); try another solver") from None
+        except (TypeError, AttributeError, KeyError, ValueError, OverflowError) as error:
+            raise InputError(f"{self._what}: {self.solver} refused the options {self.options}: {error}") from error
         if self.problem.status not in SOLVED:
             self._fail(self.problem.status)
         return [np.asarray(u.value) for u in self.variables]
 
     def _fail(self, status: str) -> None:
-        empty = "; no point satisfies the constraints" if "infeasible" in status.lower() else ""
-        raise InputError(f"{self._what}: {self.solver} says '{status}'{empty}")
+        word, why = status.lower(), ""
+        if "dualinfeasible" in word or "unbounded" in word:
+            why = "; the point or the step is too large for its arithmetic"
+        elif "infeasible" in word:
+            why = "; no point satisfies the constraints"
+        raise InputError(f"{self._what}: {self.solver} says '{status}'{why}")
+
+
+def checked_options(options: Any) -> dict[str, Any]:
+    """Options for a solver.
+
+    Raises
+    ------
+    InputError
+        If they are no mapping of names.
+    """
+    if not isinstance(options, Mapping) or not all(isinstance(one, str) for one in options):
+        raise InputError(f"options of the solver: {options!r}; expected a mapping of names to values")
+    return dict(options)
 
 
 def installed(solver: str) -> str:
@@ -116,6 +137,6 @@ def installed(solver: str) -> str:
         If CVXPY finds no such solver here.
     """
     known = cp.installed_solvers()
-    if solver.upper() not in known:
-        raise InputError(f"solver '{solver}' is not among those that CVXPY finds here: {', '.join(known)}")
+    if not isinstance(solver, str) or solver.upper() not in known:
+        raise InputError(f"solver {solver!r} is not among those that CVXPY finds here: {', '.join(known)}")
     return solver.upper()

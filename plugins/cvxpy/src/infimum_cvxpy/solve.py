@@ -18,7 +18,7 @@ from infimum.problem import Composite
 from infimum.solver import Metric, Slot, Solver, Ticker
 from infimum.status import Status
 from infimum_cvxpy.conic import TOLERANCE
-from infimum_cvxpy.proximal import installed
+from infimum_cvxpy.proximal import checked_options, installed
 from infimum_cvxpy.translate import express, restrict, to_cvxpy, untranslatable
 
 STATUS = {
@@ -67,6 +67,7 @@ class Solve(Solver):
 
     def __post_init__(self) -> None:
         installed(self.solver)
+        checked_options(self.options)
 
     def slots(self) -> tuple[Slot, ...]:
         return (
@@ -76,7 +77,7 @@ class Solve(Solver):
 
     def drive(self, parts: Any, start: Any, rng: np.random.Generator, monitor: Ticker) -> Any:
         x = cp.Variable(tuple(start.shape))
-        objective, constraints = self._stated(parts, x)
+        objective, groups = self._stated(parts, x)
         state: dict[str, Any] = {"x": start, "dual": [], "solver": ""}
 
         def metrics(point: Any) -> dict[str, float]:
@@ -88,20 +89,20 @@ class Solve(Solver):
         monitor.note("cvxpy.solve is one call: limits and rules are looked at before and after it")
         if monitor.tick(metrics(start), start) is not None:
             return state
-        problem = cp.Problem(cp.Minimize(objective), constraints)
+        problem = cp.Problem(cp.Minimize(objective), [one for group in groups for one in group])
         status, message = _run(problem, self.solver, self.options)
         stats = problem.solver_stats
         state["solver"] = "" if stats is None else str(stats.solver_name)
         if x.value is not None and np.isfinite(x.value).all():
             state["x"] = like(np.asarray(x.value), start)
-            state["dual"] = [one.dual_value for one in constraints]
+            state["dual"] = [[dual for one in group for dual in _multipliers(one)] for group in groups]
             monitor.tick(metrics(state["x"]), state["x"])
         monitor.finish(status, message)
         return state
 
-    def _stated(self, parts: Any, x: cp.Variable) -> tuple[cp.Expression, list[cp.Constraint]]:
-        """The objective and the constraints; a term that CVXPY does not know as convex is refused by name."""
-        objective, constraints = cp.Constant(0.0), []
+    def _stated(self, parts: Any, x: cp.Variable) -> tuple[cp.Expression, list[list[cp.Constraint]]]:
+        """The objective and the rows of each set; a term that CVXPY does not know as convex is refused by name."""
+        objective, groups = cp.Constant(0.0), []
         for part in parts.terms:
             expression = express(part.origin, x)
             if not (isinstance(expression, cp.Expression) and expression.is_scalar() and expression.is_convex()):
@@ -111,13 +112,18 @@ class Solve(Solver):
             found = restrict(part.origin, x)
             if not all(one.is_dcp() for one in found):
                 raise InputError(f"cvxpy.solve: {part.origin!r} is no convex set by CVXPY's rules")
-            constraints += found
-        return objective, constraints
+            groups.append(found)
+        return objective, groups
 
     def extras(self, state: Any) -> dict[str, Any]:
-        """`solver`, the one that CVXPY used, and `dual`, its multipliers in the order of the constraints."""
-        duals = [one for one in state["dual"] if one is not None]
-        return {"solver": state["solver"], "dual": [np.asarray(one) for one in duals if not isinstance(one, list)]}
+        """`solver`, the one that CVXPY used, and `dual`: for each constraint, in their order, a list of multipliers."""
+        return {"solver": state["solver"], "dual": state["dual"]}
+
+
+def _multipliers(constraint: cp.Constraint) -> list[np.ndarray]:
+    """The multipliers of a constraint; a cone of several parts has as many."""
+    found = constraint.dual_value
+    return [np.asarray(one) for one in (found if isinstance(found, list) else [found]) if one is not None]
 
 
 def _run(problem: cp.Problem, solver: str, options: Mapping[str, Any]) -> tuple[Status, str]:
@@ -126,12 +132,24 @@ def _run(problem: cp.Problem, solver: str, options: Mapping[str, Any]) -> tuple[
         warnings.simplefilter("ignore")  # "Solution may be inaccurate" is in the status.
         try:
             problem.solve(solver=installed(solver), **options)
-        except (cp.SolverError, cp.DCPError) as error:
+        except cp.SolverError as error:
+            if "settings" in str(error):
+                raise _refused(options, error) from error
+            if "cannot solve" in str(error):
+                raise InputError(f"cvxpy.solve: {error} Choose one for its cones, such as CLARABEL") from None
             return Status.failed, f"CVXPY: {error}"
-        except (TypeError, AttributeError, KeyError, ValueError) as error:
-            raise InputError(f"cvxpy.solve: the options {dict(options)} were refused: {error}") from error
+        except cp.DCPError as error:
+            return Status.failed, f"CVXPY: {error}"
+        except (TypeError, AttributeError, KeyError, ValueError, OverflowError) as error:
+            raise _refused(options, error) from error
     name = getattr(problem.solver_stats, "solver_name", None) or solver
     return STATUS.get(problem.status, Status.stalled), f"{name} says '{problem.status}'"
+
+
+def _refused(options: Mapping[str, Any], error: Exception) -> InputError:
+    return InputError(
+        f"cvxpy.solve: the options {dict(options)} were refused: {error}; expected the solver's own settings"
+    )
 
 
 def reference(problem: Composite, solver: str = "CLARABEL", **options: Any) -> float:

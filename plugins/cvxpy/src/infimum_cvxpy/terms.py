@@ -15,7 +15,8 @@ from infimum.errors import InputError
 from infimum.exactness import Exactness
 from infimum.functions import Function
 from infimum_cvxpy.proximal import ProximalProblem
-from infimum_cvxpy.variables import Pieces
+from infimum_cvxpy.translate import express
+from infimum_cvxpy.variables import Pieces, copied, flat
 
 _DOMAIN = 1e-9
 """How far outside of its domain an expression may be evaluated before its value is +inf."""
@@ -93,11 +94,14 @@ class CvxFunction(_OnPieces, Function):
         with np.errstate(all="ignore"):
             if any(float(np.max(one.violation())) > _DOMAIN for one in self._domain):
                 return float("inf")
-            return float(self.cvxpy.value)
+            value = float(self.cvxpy.value)
+        # On the rim of the domain, as with ||x||^2 / y at y = 0; a point with NaN or inf keeps its NaN.
+        rim = self.extended and np.isnan(value) and np.isfinite(to_numpy(x)).all()
+        return float("inf") if rim else value
 
     def expression(self, x: cp.Expression) -> cp.Expression:
         """The expression with the pieces of x in place of its variables."""
-        return self.cvxpy.tree_copy(self.pieces.views(x))
+        return copied(self.cvxpy, self.pieces.views(x))
 
     @cached_property
     def _proximal(self) -> ProximalProblem:
@@ -109,6 +113,59 @@ class CvxFunction(_OnPieces, Function):
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: one for name, one in self.__dict__.items() if name != "_proximal"}
+
+
+class Flat(Function):
+    """A function of vectors as one of points in another shape, by their entries in C order.
+
+    Parameters
+    ----------
+    function : Function
+        Of vectors, known to `infimum_cvxpy.to_cvxpy`.
+    shape : tuple of int
+        Of the points.
+    """
+
+    def __init__(self, function: Function, shape: tuple[int, ...]) -> None:
+        self.function, self._points = function, shape
+        self.shape = shape
+        self.shape_source = f"the CVXPY variable is {shape}"
+        self.convex, self.strongly_convex = function.convex, function.strongly_convex
+
+    @property
+    def lipschitz(self) -> float | None:  # type: ignore[override]
+        return self.function.lipschitz
+
+    @property
+    def capabilities(self) -> frozenset[str]:
+        return self.function.capabilities & {"value", "gradient", "value_and_gradient", "prox"} | {"expression"}
+
+    def __repr__(self) -> str:
+        return f"{self.function!r} of the entries"
+
+    def to(self, x: Array) -> Function:
+        return Flat(self.function.to(x.reshape(-1)), self._points)
+
+    def check(self, x: Array) -> None:
+        super().check(x)
+        self.function.check(x.reshape(-1))
+
+    def value(self, x: Array) -> float:
+        return self.function.value(x.reshape(-1))
+
+    def gradient(self, x: Array) -> Array:
+        return self.function.gradient(x.reshape(-1)).reshape(self._points)
+
+    def value_and_gradient(self, x: Array) -> tuple[float, Array]:
+        value, gradient = self.function.value_and_gradient(x.reshape(-1))
+        return value, gradient.reshape(self._points)
+
+    def prox(self, v: Array, t: float) -> Array:
+        return self.function.prox(v.reshape(-1), t).reshape(self._points)
+
+    def expression(self, x: cp.Expression) -> cp.Expression:
+        """The function of the entries of x."""
+        return express(self.function, flat(x))
 
 
 class CvxSet(_OnPieces, Constraint):
@@ -156,7 +213,7 @@ class CvxSet(_OnPieces, Constraint):
     def expression(self, x: cp.Expression) -> list[cp.Constraint]:
         """The constraints with the pieces of x in place of their variables."""
         views = self.pieces.views(x)
-        return [one.tree_copy(views) for one in self.constraints]
+        return [copied(one, views) for one in self.constraints]
 
     @cached_property
     def _proximal(self) -> ProximalProblem:

@@ -350,6 +350,8 @@ def to_cvxpy(problem: Composite, x0: Any = None) -> tuple[cp.Problem, cp.Variabl
     Untranslatable
         Naming the term that has no form in CVXPY.
     """
+    if not isinstance(problem, Composite):
+        raise InputError(f"expected a Composite, got {type(problem).__name__}")
     point = problem.prepare(problem.start(np.random.default_rng(0)) if x0 is None else x0)
     x = cp.Variable(tuple(point.shape))
     objective, constraints = cp.Constant(0.0), []

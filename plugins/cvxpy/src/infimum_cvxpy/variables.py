@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import cvxpy as cp
@@ -86,6 +86,22 @@ def plain(variables: Sequence[cp.Variable], parameters: Sequence[cp.Parameter]) 
             raise InputError(f"parameter '{parameter.name()}' has no value; set its .value before from_cvxpy")
         out[id(parameter)] = cp.Constant(parameter.value)
     return out
+
+
+def copied(one: Any, stand: Mapping[int, Any]) -> Any:
+    """An expression or constraint with other leaves, by the ids of its own.
+
+    Raises
+    ------
+    InputError
+        For the atoms that CVXPY cannot copy.
+    """
+    try:
+        return one.tree_copy(dict(stand))
+    except (TypeError, AssertionError, NotImplementedError) as error:
+        raise InputError(
+            f"'{one}' holds an atom that CVXPY cannot copy ({type(error).__name__}: {error}); state it without that"
+        ) from error
 
 
 def flat(x: Any) -> Any:
