@@ -233,12 +233,12 @@ def speed(repeats: int) -> None:
     seconds: dict[str, list[float]] = {name: [] for name in timed}
     for _ in range(repeats):
         for name, (call, count) in timed.items():
-            began = time.perf_counter()
+            began = time.process_time()
             call()
-            seconds[name].append((time.perf_counter() - began) / count)
+            seconds[name].append((time.process_time() - began) / count)
     whole = cusum(fixed.standardize(streams[:5]), 0.5).max(axis=1)
     difference = np.abs(whole - [recomputed(one, listed, 0.5) for one in few]).max()
-    print("\n100 streams of 280 samples, a baseline of 400: microseconds a sample")
+    print("\n100 streams of 280 samples, a baseline of 400: microseconds of CPU a sample")
     print(f"(median of {repeats}, interleaved; the results differ by {difference:.0e} at most)")
     slow = seconds["recomputed baseline"]
     for name, times in seconds.items():

@@ -188,6 +188,17 @@ def test_arrays_broadcast() -> None:
         (lambda: pbgi(0.0, 1.0, 1.0, 0.0), "objective units per cost unit"),
         (lambda: pbgi(0.0, 1.0, 1.0, math.nan), "got nan"),
         (lambda: pbgi(0.0, 1.0, [1.0, -3.0], 1.0), "got -3"),
+        (lambda: pbgi(0.0, 1.0, 1.0, "0.1"), "lam: expected real numbers, got '0.1'"),
+        (lambda: log_ei("a", 1.0, 0.0), "mean: expected real numbers"),
+        (lambda: log_ei(1j, 1.0, 0.0), "mean: expected real numbers"),
+        (lambda: log_ei(np.zeros(2), np.ones(3), 0.0), r"shapes \(2,\), \(3,\), \(\) do not broadcast"),
+        (lambda: pbgi(np.zeros(2), 1.0, np.ones(3), 1.0), "do not broadcast"),
+        (lambda: log_ei(0.0, 1.0, 0.0, warp="ln"), "warp='ln'; expected None or 'log'"),
+        (lambda: pbgi(0.0, 1.0, 1.0, 1.0, warp="ln"), "warp='ln'"),
+        (lambda: log_ei_gradient(0.0, 0.0, 0.0), "is 0, where there is no derivative"),
+        (lambda: pbgi_gradient(0.0, 0.0, 1.0, 1.0, warp="log"), "is 0, where there is no derivative"),
+        (lambda: log_h("x"), "z: expected real numbers"),
+        (lambda: inverse_log_h([None, "x"]), "k: expected real numbers"),
     ],
 )
 def test_bad_input(call: Any, word: str) -> None:

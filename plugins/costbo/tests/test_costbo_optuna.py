@@ -264,7 +264,7 @@ def test_failed_pruned_and_infinite_trials() -> None:
     assert 0.0 <= study.ask(space).params["x"] <= 1.0
 
 
-@pytest.mark.parametrize("values", [[], [1.0], [2.0, 2.0, 2.0, 2.0, 2.0]])
+@pytest.mark.parametrize("values", [[], [1.0], [2.0, 2.0, 2.0, 2.0, 2.0], [math.inf] * 5])
 def test_nothing_to_learn_from_yet(values: list[float]) -> None:
     study = line(values)
     study.sampler = CostAwareGPSampler(0.1, n_startup_trials=0, seed=0)
@@ -292,7 +292,20 @@ BAD: list[tuple[Callable[[], Any], str]] = [
     (lambda: CostAwareGPSampler(-1.0), "got -1.0"),
     (lambda: CostAwareGPSampler(1.0, "ei"), "acquisition='ei'"),  # type: ignore[arg-type]
     (lambda: CostAwareGPSampler(1.0, cost="seconds"), "cost='seconds'"),
-    (lambda: CostAwareGPSampler(1.0, n_startup_trials=-1), "=-1"),
+    (lambda: CostAwareGPSampler(1.0, n_startup_trials=-1), "n_startup_trials=-1"),
+    (lambda: CostAwareGPSampler(1.0, seed=-1), "seed=-1; expected a whole number of 0 or more"),
+    (lambda: CostAwareStopper(1.0, seed="a"), "seed='a'"),  # type: ignore[arg-type]
+    (lambda: CostAwareGPSampler(1.0, independent_sampler=3), "independent_sampler=3"),  # type: ignore[arg-type]
+    (lambda: CostAwareGPSampler(1.0).stopper(windows=3), "no option 'windows'; did you mean 'window'"),
+    (lambda: CostAwareStopper(1.0, calibrate="no"), "calibrate='no'"),  # type: ignore[arg-type]
+    (lambda: CostAwareStopper("0.1"), "got '0.1'"),  # type: ignore[arg-type]
+    (lambda: CostAwareStopper(1.0).should_stop(3), "expected a study of Optuna's, got 3"),  # type: ignore[arg-type]
+    (lambda: CostAwareStopper(1.0, cost="user_attr:c").should_stop(line([1.0, 2.0], [1.0, "3"])), "'3'.*positive"),
+    (lambda: CostAwareStopper(1.0, cost="user_attr:c").should_stop(line([1.0, 2.0], [1.0, True])), "True.*positive"),
+    (
+        lambda: CostAwareStopper(1.0, min_trials=2).should_stop(line([1.0, -1e200, 3.0, 4.0])),
+        "trial 1 has the value -1e.200, too large for a model",
+    ),
     (lambda: CostAwareStopper(1.0, warp="sqrt"), "warp='sqrt'"),  # type: ignore[arg-type]
     (lambda: CostAwareStopper(1.0, window=0), "window=0"),
     (lambda: CostAwareStopper(1.0, cost="user_attr:c").should_stop(line([1.0, 2.0], [1.0, None])), "trial 1 .*'c'"),

@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 
 from infimum.checkpoint import freeze, thaw
 from infimum.errors import InfimumWarning, InputError
-from infimum_cpd import CusumDetector, Reference, cusum, glr_onset, last_zero_onset, threshold
+from infimum_cpd import CusumDetector, Reference, cusum, first_alarm, glr_onset, last_zero_onset, threshold
 from infimum_cpd.record import Record
 
 values = arrays(np.float64, st.integers(1, 60), elements=st.floats(-1e3, 1e3, allow_subnormal=False))
@@ -75,6 +75,19 @@ def test_alarm_and_onset_are_those_of_the_whole_stream(onset: Any, exact: Any) -
         assert detector.alarm == int(np.argmax(w >= 5.0))
         assert detector.onset_index == exact(x, detector.alarm)
         assert detector.rising is True
+
+
+def test_the_error_of_a_short_warm_up_does_not_add_up_to_an_early_onset() -> None:
+    """The center of 64 samples is off by 0.16 on average; over 3000 samples that outweighs a late shift."""
+    rng = np.random.default_rng(11)
+    errors = []
+    for _ in range(12):
+        x = rng.standard_normal(64 + 3000 + 100)
+        x[3064:] += 1.0
+        detector = CusumDetector(h=14.0)
+        streamed(detector, x)
+        errors += [abs(detector.onset_index - 3064)] if detector.alarm is not None and detector.alarm >= 3064 else []
+    assert len(errors) >= 8 and np.quantile(errors, 0.9) < 60
 
 
 def test_down_and_both_tell_the_way() -> None:
@@ -191,11 +204,53 @@ def test_a_fitted_reference_sets_the_threshold_of_a_stated_rate() -> None:
         ({"zmax": -1.0}, "zmax=-1.0"),
         ({"onset": "first"}, "onset='first'"),
         ({"on_nan": "stop"}, "on_nan='stop'"),
+        ({"k": "0.5"}, "k='0.5'; expected a finite number"),
+        ({"far": "0.05", "horizon": 10}, "far='0.05'; expected a probability"),
+        ({"far": 0.05, "horizon": 10.5}, "horizon=10.5; expected a whole number"),
+        ({"robust": "no"}, "robust='no'; expected True or False"),
+        ({"whiten": 1}, "whiten=1; expected True or False"),
+        ({"zmax": 0.5, "k": 0.5}, "zmax=0.5 is not above k=0.5, so no alarm"),
+        ({"scale_floor": "1", "reference": [1.0] * 20}, "scale_floor='1'; expected a finite number > 0"),
+        ({"reference": None}, "reference=None; expected 'warmup:64'"),
+        ({"reference": 64}, "reference=64; expected 'warmup:64'"),
+        ({"reference": {"center": 1.0}}, "expected 'warmup:64'"),
+        ({"reference": ["1.0"] * 20}, "reference: expected real numbers"),
     ],
 )
 def test_bad_options_are_named(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         CusumDetector(**options)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda d: d.update("2.0"), "expected a number, got '2.0'"),
+        (lambda d: d.update(None), "expected a number, got None"),
+        (lambda d: d.update(np.zeros(2)), "expected a number, got array"),
+        (lambda d: d.predict(["a"]), "stream: expected real numbers"),
+        (lambda d: d.predict([1j]), "stream: expected real numbers"),
+        (lambda d: d.fit("abc"), "reference: expected real numbers"),
+        (lambda d: d.set_params(hh=3.0), "no option 'hh'; did you mean 'h'"),
+        (lambda d: cusum(["1"]), "cusum: expected real numbers"),
+        (lambda d: cusum([1.0], k="1"), "k='1'; expected a finite number"),
+        (lambda d: cusum(np.zeros((2, 3)), start=np.zeros(3)), r"start has shape \(3,\); expected \(2,\)"),
+        (lambda d: cusum([1.0], start=math.nan), "start=nan; expected finite numbers"),
+        (lambda d: first_alarm([], 1.0), r"w has shape \(0,\)"),
+        (lambda d: glr_onset([1.0, 2.0], 2), "alarm=2 in a stream of shape"),
+        (lambda d: last_zero_onset([1.0, 2.0], -1), "alarm=-1 in a stream"),
+    ],
+)
+def test_what_is_no_sample_is_named(call: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        call(CusumDetector(reference="normal:0,1"))
+
+
+def test_numbers_of_other_libraries_are_samples() -> None:
+    detector = CusumDetector(reference="normal:0,1", h=9.0)
+    for one in (np.float32(2.0), np.array(2.0), np.array([2.0]).reshape(())):
+        assert detector.reset().update(one).statistic == 1.5
+    assert detector.predict(np.array([1, 2], dtype=np.int8)).tolist() == [0, 0]
 
 
 def test_a_threshold_that_alarms_all_the_time_is_a_warning() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -40,7 +41,9 @@ RUNS = Path(__file__).resolve().parents[1] / "runs"
 @pytest.fixture(scope="module")
 def trained() -> tuple[CharNGram, str]:
     train, corpus = split_corpus(library_text())
-    return CharNGram(train), corpus
+    model = CharNGram(train)
+    model.token_stats = functools.cache(model.token_stats)  # type: ignore[method-assign]  # tests read the same texts
+    return model, corpus
 
 
 @pytest.fixture(scope="module")
@@ -80,8 +83,14 @@ def test_the_character_model_is_witten_bell() -> None:
 def test_bad_training_is_named() -> None:
     with pytest.raises(InputError, match="no text"):
         CharNGram([])
-    with pytest.raises(InputError, match="order=0"):
-        CharNGram("abc", order=0)
+    for order in (0, 2.5, "5"):
+        with pytest.raises(InputError, match=f"order={order!r}"):
+            CharNGram("abc", order=order)  # type: ignore[arg-type]
+    for wrong in (None, b"abc", [1, 2]):
+        with pytest.raises(InputError, match="CharNGram: text is a"):
+            CharNGram(wrong)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="text is a NoneType"):
+        CharNGram("abc").token_stats(None)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="too many for order 8"):
         CharNGram("".join(map(chr, range(32, 500))), order=8)
 
@@ -194,7 +203,7 @@ def test_bad_input_to_the_detector_is_named() -> None:
     model = Fixed({"aa": 0.9, "bb": 1.1})
     with pytest.raises(InputError, match="no token in the text"):
         EntropyDetector(model, SYSTEM).score("")
-    with pytest.raises(InputError, match="expected a text, got bytes"):
+    with pytest.raises(InputError, match="the user's text is a bytes; expected a text"):
         EntropyDetector(model, SYSTEM).score(b"abc")  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"expected \{system\} once and {user} after it"):
         EntropyDetector(model, SYSTEM, template="{user}{system}")
@@ -208,6 +217,17 @@ def test_bad_input_to_the_detector_is_named() -> None:
         EntropyDetector(model, SYSTEM).calibrate(["aabb"] * 5)
     with pytest.raises(InputError, match="variant: signal='perplexity'"):
         EntropyDetector(model, SYSTEM).variant(signal="perplexity")
+    for option, said in (({"h": "x"}, "h='x'"), ({"k": -1.0}, "k=-1.0"), ({"k": 2.0, "zmax": 1.0}, "not above k=2.0")):
+        with pytest.raises(InputError, match=f"variant: .*{said}"):
+            EntropyDetector(model, SYSTEM).variant(**option)
+    with pytest.raises(InputError, match="system_prompt is a NoneType"):
+        EntropyDetector(model, None)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="harmless is one text"):
+        EntropyDetector(model, SYSTEM).calibrate("aabb" * 30)
+    with pytest.raises(InputError, match="far='x'"):
+        EntropyDetector(model, SYSTEM).calibrate(["aabb"] * 30, far="x")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="1 suspicious texts, 2 starts"):
+        compare(EntropyDetector(model, SYSTEM), ["aabb"], ["aabb"], [1, 2])
     with pytest.raises(InputError, match="variant: no option"):
         EntropyDetector(model, SYSTEM).variant(speed=3)
     with pytest.warns(InfimumWarning, match="zero spread; scale_floor=1e-06"):
@@ -234,6 +254,15 @@ def test_scores() -> None:
     }
     assert perplexity([np.nan, 1.0, 3.0]) == 2.0
     assert windowed_perplexity([1.0, 1.0, 4.0, 6.0, 2.0], 2) == (5.0, 2)
+    with pytest.raises(InputError, match="1 alarms, 2 starts"):
+        localization([1], [1, 2])
+    with pytest.raises(InputError, match="no number among 1 values"):
+        perplexity([np.nan])
+    with pytest.raises(InputError, match="scores: expected real numbers"):
+        auroc(["a"], [1.0])
+    for width in (1.5, "2"):
+        with pytest.raises(InputError, match=f"width={width!r}"):
+            windowed_perplexity([1.0, 2.0], width)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="no scores"):
         auroc([], [1.0])
     with pytest.raises(InputError, match="1 scores are NaN"):
@@ -263,6 +292,12 @@ def test_a_gate_saves_calls(trained: tuple[CharNGram, str], seeking: list[Texts]
     assert curve.saved[0] == 0.0 and curve.f1[0] == 1.0 and curve.recall[-1] == 0.0 and curve.saved[-1] == 1.0
     with pytest.raises(InputError, match="guard=3"):
         Gate(detector, 3)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="detector is 3"):
+        Gate(3, guard)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="threshold=nan"):
+        Gate(detector, guard, threshold=np.nan)
+    with pytest.raises(InputError, match="1 scores are NaN"):
+        gate_curve([np.nan, 1.0], [True, False], [True, False])
     with pytest.raises(InputError, match="three columns"):
         gate_curve([1.0], [True], [])
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -196,20 +198,55 @@ def test_a_training_loop_stops_at_a_drift() -> None:
     assert other.state_dict() == watch.state_dict() and other(9.0) == watch(9.0)
 
 
-def test_the_learning_rate_is_reduced_in_torch() -> None:
+def _of_torch() -> tuple[Any, Any]:
     torch = pytest.importorskip("torch")
     optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1)
+    return optimizer, lambda one: torch.tensor(one, requires_grad=True)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(lambda: (SimpleNamespace(param_groups=[{"lr": 0.1}]), float), id="param_groups alone"),
+        pytest.param(_of_torch, id="torch", marks=pytest.mark.slow),  # torch.optim takes seconds to import
+    ],
+)
+def test_the_learning_rate_is_reduced(make: Callable[[], tuple[Any, Any]]) -> None:
+    optimizer, loss = make()
     watch = CusumCallback(optimizer, action="reduce_lr", factor=0.5, min_lr=0.04, cooldown=5, reference="warmup:50")
     x = np.concatenate([step(100, 2.0, 300), step(0, 6.0, 300)])
-    decisions = [watch(torch.tensor(one, requires_grad=True)) for one in x]
+    decisions = [watch(loss(one)) for one in x]
     assert not any(one.stop for one in decisions) and len(watch.decisions) >= 2
     assert optimizer.param_groups[0]["lr"] == 0.04
     with pytest.raises(InputError, match="needs a torch optimizer"):
         CusumCallback(action="reduce_lr")
-    with pytest.raises(InputError, match="factor=2"):
-        CusumCallback(factor=2.0)
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"factor": 2.0}, "factor=2"),
+        ({"factor": "0.5"}, "factor='0.5'"),
+        ({"cooldown": 2.5}, "cooldown=2.5; expected a whole number >= 0"),
+        ({"min_lr": -1.0}, "min_lr=-1.0; expected a finite number >= 0"),
+        ({"min_lr": math.nan}, "min_lr=nan"),
+        ({"treshold": 3.0}, "no option 'treshold'"),
+        ({"arl": 3.0}, "did you mean 'arl0'"),
+    ],
+)
+def test_bad_options_of_the_callback_are_named(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        CusumCallback(**options)
+
+
+def test_a_loss_that_is_no_number_names_its_step() -> None:
+    watch = CusumCallback(reference="normal:0,1")
+    watch(0.0)
+    with pytest.raises(InputError, match="CusumCallback: loss of step 1: expected a number, got 'high'"):
+        watch("high")
+
+
+@pytest.mark.slow
 def test_digits_a_loss_that_drifts_by_a_higher_learning_rate() -> None:
     """A net on digits whose learning rate jumps at step 300: seen within 30 steps, no false alarm before."""
     torch = pytest.importorskip("torch")

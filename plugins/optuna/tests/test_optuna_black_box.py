@@ -196,9 +196,9 @@ def test_enqueued_points_come_first_and_fixed_ones_stay() -> None:
     solve(box, {"use": "optuna.random", "enqueue": [{"x": 0.5, "n": 2}, {"x": 1.0}], "fixed": {"kind": "flat"}})
     assert [seen[0]["x"], seen[0]["n"], seen[1]["x"]] == [0.5, 2, 1.0] and {one["kind"] for one in seen} == {"flat"}
     for option in ("enqueue", "fixed"):
-        value: Any = {"y": 1}
-        with pytest.raises(InputError, match=f"{option}: the space has no parameter 'y'"):
-            solve(box, {"use": "optuna.random", option: [value] if option == "enqueue" else value})
+        for value, said in (({"y": 1}, "the space has no parameter 'y'"), ({"n": 7}, "n = 7 is not in")):
+            with pytest.raises(InputError, match=f"{option}: {said}"):
+                solve(box, {"use": "optuna.random", option: [value] if option == "enqueue" else value})
 
 
 def test_maximize() -> None:
@@ -300,16 +300,16 @@ def test_pruners_act() -> None:
         run = infimum.prepare(
             BlackBox(learning, {"x": {"low": -1.0, "high": 1.0}}),
             solver={"use": "optuna.random", "pruner": {"use": f"optuna.{name}_pruner", **wrapped}},
-            stopping="max_iter(40)",
+            stopping="max_iter(25)",
             seed=0,
         )
         run.solve()
-        assert len(run.state.history) + len(run.state.history.pruned) == 40
+        assert len(run.state.history) + len(run.state.history.pruned) == 25
         assert run.state.history.pruned or name in ("patient", "hyperband", "wilcoxon"), name
     run = infimum.prepare(
         BlackBox(learning, {"x": {"low": -1.0, "high": 1.0}}),
         solver={"use": "optuna.random", "pruner": {"use": "optuna.threshold_pruner", "upper": 0.25}},
-        stopping="max_iter(40)",
+        stopping="max_iter(25)",
         seed=0,
     )
     run.solve()
@@ -353,6 +353,7 @@ def test_which_arguments_the_function_gets() -> None:
         ("1", "returned '1' as the value"),
         ((1.0, "x"), "second result is 'x'"),
         (np.zeros(2), "as the value"),
+        (10**400, "integer beyond 1e308"),
     ],
 )
 def test_what_a_function_may_not_return(out: Any, said: str) -> None:
@@ -381,10 +382,15 @@ def test_a_sampler_of_ones_own() -> None:
         solve(BlackBox(bowl, SPACE), {"use": "optuna.sampler", "make_sampler": lambda seed: seed})
 
 
+@pytest.mark.slow
 def test_a_box_without_a_solver_takes_tpe_and_other_families_are_refused() -> None:
+    """Slow, because both look at all installed solvers."""
     assert "optuna.tpe was chosen" in " ".join(infimum.solve(BlackBox(bowl, SPACE), stopping="max_iter(2)").notes)
     with pytest.raises(PlanError):
         infimum.explain(lambda x: float(x @ x), "optuna.tpe")
+
+
+def test_rules_that_do_not_fit_are_refused() -> None:
     with pytest.raises(InputError, match="reads metric 'grad_norm'"):
         solve(BlackBox(bowl, SPACE), stopping="grad_norm(1e-3)")
 

@@ -62,6 +62,8 @@ def test_forms() -> None:
         ({3: [1, 2]}, "is a string, got 3"),
         ({"x": {"low": 1, "high": 2, "when": {"y": 1}}, "y": [1, 2]}, "stands not before it"),
         ({"x": {"low": 1, "high": 2, "when": "y"}}, "earlier parameter"),
+        ({"y": ["a", "b"], "x": {"low": 1, "high": 2, "when": {"y": ["a", "c"]}}}, "'y' is never 'c'"),
+        ({"x": {"low": 0, "high": 10**400}}, "expected a finite number"),
     ],
 )
 def test_what_is_wrong_is_named(space: Any, said: str) -> None:

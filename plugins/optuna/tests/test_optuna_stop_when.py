@@ -7,7 +7,7 @@ import math
 import pickle
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,7 @@ import infimum
 from infimum.errors import InputError
 from infimum.status import Status
 from infimum.stopping import UNKNOWN, Progress, Reason, StoppingRule
-from infimum_optuna import BlackBox, History, stop_when
+from infimum_optuna import BlackBox, History, result_of, results_of, stop_when
 
 
 @pytest.fixture(autouse=True)
@@ -386,3 +386,22 @@ def test_seconds_run_from_the_start_of_the_first_trial() -> None:
     assert 3 + 2 <= len(study.trials) <= 3 + 4
     stop = stopper.stop(study)
     assert stop is not None and 0.2 <= stop.fired[0].values["elapsed"] < 0.5
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: stop_when("max_iter(3)", metrics=3), "metrics=3: expected a list of names"),  # type: ignore[arg-type]
+        (lambda: stop_when("max_iter(3)", metrics=[3]), r"metrics=\[3\]: expected a list of names"),  # type: ignore[list-item]
+        (lambda: stop_when("max_iter(3)").should_stop(3), "expected a study of Optuna's, got 3"),  # type: ignore[arg-type]
+        (lambda: stop_when("max_iter(3)").should_stop(None), "expected a study of Optuna's, got None"),  # type: ignore[arg-type]
+        (lambda: History(None), "expected a list of frozen trials"),  # type: ignore[arg-type]
+        (lambda: History([1]), "expected frozen trials of Optuna's, got 1"),  # type: ignore[list-item]
+        (lambda: History([], cost="flops"), "cost='flops': expected"),
+        (lambda: result_of(None), "report: expected a study"),  # type: ignore[arg-type]
+        (lambda: results_of(None), "None is neither the URL"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_is_of_another_kind_is_named(make: Callable[[], Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        make()

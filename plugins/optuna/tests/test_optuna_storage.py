@@ -98,6 +98,9 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return str(request.getfixturevalue("postgres"))
 
 
+LESS_POSTGRES = ["sqlite", "journal", pytest.param("postgresql", marks=pytest.mark.slow)]
+
+
 @pytest.fixture
 def name(request: pytest.FixtureRequest) -> str:
     return request.node.name
@@ -127,6 +130,7 @@ def test_a_stored_study_is_gone_on_with(address: str, name: str) -> None:
     assert whole.best_value == study.best_value, "the same trials as of one run in memory"
 
 
+@pytest.mark.parametrize("address", LESS_POSTGRES, indirect=True)
 def test_a_study_of_the_other_direction_or_with_several_objectives_is_refused(address: str, name: str) -> None:
     storage = open_storage(address)
     optuna.create_study(storage=storage, study_name=name, direction="maximize")
@@ -196,6 +200,7 @@ def test_several_processes_work_on_one_storage(address: str, name: str) -> None:
     assert len({one.params["x"] for one in trials}) == 12
 
 
+@pytest.mark.parametrize("address", LESS_POSTGRES, indirect=True)
 def test_a_run_on_a_storage_cannot_be_resumed_but_one_in_memory_can(address: str, name: str) -> None:
     run = infimum.prepare(
         BlackBox(square, SPACE), solver=Random(storage=address, study=name), stopping="max_iter(3)", seed=0
@@ -207,6 +212,7 @@ def test_a_run_on_a_storage_cannot_be_resumed_but_one_in_memory_can(address: str
     assert infimum.prepare(BlackBox(square, SPACE), solver="optuna.random", seed=0).plan.resume == "exact"
 
 
+@pytest.mark.parametrize("address", LESS_POSTGRES, indirect=True)
 def test_studies_are_reported_whoever_made_them(address: str, name: str) -> None:
     storage = open_storage(address)
     study = optuna.create_study(storage=storage, study_name=name, direction="maximize")

@@ -15,7 +15,7 @@ from scipy.special import log_ndtr
 
 from infimum.errors import InputError
 from infimum_costbo.lognormal import log_gain, log_index, partials
-from infimum_costbo.normal import LOG_SQRT_2PI, Array, density_over_h, inverse_log_h, log_h, slope
+from infimum_costbo.normal import LOG_SQRT_2PI, Array, density_over_h, inverse_log_h, log_h, real, slope
 
 Warp = Literal["log"] | None
 
@@ -40,7 +40,8 @@ def log_ei(mean: ArrayLike, sd: ArrayLike, best: ArrayLike, *, warp: Warp = None
     Raises
     ------
     InputError
-        If a standard deviation is negative or NaN, or the best value is not positive under the log warp.
+        For what is no array of real numbers, or of another shape; if a standard deviation is negative or NaN, or the
+        best value is not positive under the log warp. (A mean or a best value of NaN gives NaN.)
     """
     mean, sd, best = _arrays(mean, sd, best)
     log_best = _log_best(best, warp)
@@ -103,7 +104,8 @@ def pbgi(mean: ArrayLike, sd: ArrayLike, cost: ArrayLike, lam: float, *, warp: W
     """
     mean, sd = _arrays(mean, sd)
     price = _positive(lam, "lam") * _positive(cost, "cost")
-    mean, sd, price = np.broadcast_arrays(mean, sd, price)
+    mean, sd, price = _together(mean, sd, price)
+    _check_warp(warp)
     safe = np.where(sd > 0.0, sd, 1.0)
     if warp == "log":
         certain = np.exp(mean) + price
@@ -129,6 +131,7 @@ def log_ei_gradient(
     """
     mean, sd, best = _arrays(mean, sd, best)
     log_best = _log_best(best, warp)
+    _uncertain(sd)
     if warp == "log":
         d = (log_best - mean) / sd
         gain = log_gain(d, sd)
@@ -161,7 +164,9 @@ def pbgi_gradient(
     """
     mean, sd = _arrays(mean, sd)
     price = _positive(lam, "lam") * _positive(cost, "cost")
-    mean, sd, price = np.broadcast_arrays(mean, sd, price)
+    mean, sd, price = _together(mean, sd, price)
+    _check_warp(warp)
+    _uncertain(sd)
     if warp == "log":
         log_g = log_index(mean, sd, np.log(price))
         d = (log_g - mean) / sd
@@ -187,15 +192,34 @@ def _log_ei(mean: Array, sd: Array, best: Array, log_best: Array, warp: Warp) ->
 
 
 def _arrays(mean: ArrayLike, sd: ArrayLike, *more: ArrayLike) -> list[Array]:
-    sd = np.asarray(sd, dtype=np.float64)
+    sd = real(sd, "sd")
     if not (sd >= 0.0).all():
         worst = sd[~(sd >= 0.0)].flat[0]
         raise InputError(f"a standard deviation is {worst}; expected 0 or more")
-    rest = [np.asarray(one, dtype=np.float64) for one in more]
-    return [np.array(one) for one in np.broadcast_arrays(np.asarray(mean, dtype=np.float64), sd, *rest)]
+    return _together(real(mean, "mean"), sd, *(real(one, "best") for one in more))
+
+
+def _together(*arrays: Array) -> list[Array]:
+    try:
+        return [np.array(one) for one in np.broadcast_arrays(*arrays)]
+    except ValueError:
+        shapes = ", ".join(str(one.shape) for one in arrays)
+        raise InputError(f"arrays of shapes {shapes} do not broadcast against each other") from None
+
+
+def _uncertain(sd: Array) -> None:
+    """Derivatives need a positive standard deviation."""
+    if not (sd > 0.0).all():
+        raise InputError("a standard deviation is 0, where there is no derivative; expected positive ones")
+
+
+def _check_warp(warp: object) -> None:
+    if warp not in (None, "log"):
+        raise InputError(f"warp={warp!r}; expected None or 'log'")
 
 
 def _log_best(best: Array, warp: Warp) -> Array:
+    _check_warp(warp)
     if warp is None:
         return best
     if not (best > 0.0).all():
@@ -205,7 +229,7 @@ def _log_best(best: Array, warp: Warp) -> Array:
 
 
 def _positive(value: ArrayLike, name: str) -> Array:
-    array = np.asarray(value, dtype=np.float64)
+    array = real(value, name)
     if not (array > 0.0).all() or not np.isfinite(array).all():
         worst = array[~((array > 0.0) & np.isfinite(array))].flat[0]
         said = {"lam": "lam is objective units per cost unit, a positive number"}

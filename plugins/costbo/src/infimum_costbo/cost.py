@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
+
 from infimum.errors import InputError
 
 Cost = str | Callable[[dict[str, Any]], float] | None
@@ -23,13 +25,20 @@ def check_lam(lam: float) -> float:
     InputError
         If it is not a positive finite number.
     """
-    try:
-        number = float(lam)
-    except (TypeError, ValueError):
-        number = math.nan
-    if isinstance(lam, bool) or not (math.isfinite(number) and number > 0.0):
+    number = _real(lam)
+    if not (math.isfinite(number) and number > 0.0):
         raise InputError(f"lam is objective units per cost unit, a positive number; got {lam!r}")
     return number
+
+
+def _real(value: Any) -> float:
+    """A number as a float; NaN for booleans, texts and what is no number."""
+    if isinstance(value, bool | np.bool_ | str | bytes):
+        return math.nan
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
 
 
 @dataclass(frozen=True)
@@ -113,10 +122,7 @@ def positive(value: Any, who: str, remark: str = "") -> float:
     InputError
         If it is not a positive finite number.
     """
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = math.nan
+    number = _real(value)
     if not (math.isfinite(number) and number > 0.0):
         raise InputError(f"{who} is {value!r}; a cost must be a positive finite number{remark}")
     return number

@@ -18,6 +18,8 @@ from infimum_costbo.surrogate import Hyper, Posterior, fit
 Acquisition = Literal["pbgi", "logeipc"]
 SKEWED: Final = 3.0
 """Ratio of the largest to the smallest positive value from which `warp="auto"` models the logarithm."""
+_LARGEST: Final = 1e150
+"""Whose square is still a float."""
 _COLD: Final = 20
 """Up to so many points, and at every tenth after it, a fit starts from the prior's center too."""
 
@@ -176,23 +178,30 @@ def build(
     Raises
     ------
     InputError
-        See `choose_warp`.
+        See `choose_warp`; also for a value beyond 1e150 that is modeled without the warp.
     """
     space = Space(observed.distributions)
-    if not space.columns or len(observed) < 2 or not np.ptp(observed.values) > 0.0:
+    values = observed.values
+    if not space.columns or len(observed) < 2 or not values.min() < values.max():
         return None
     chosen = choose_warp(warp, observed)
+    if not chosen and np.abs(values).max() > _LARGEST:
+        k = int(np.abs(values).argmax())
+        raise InputError(
+            f"trial {observed.records[k].number} has the value {observed.sign * values[k]:g}, too large for a model "
+            f"(beyond {_LARGEST:g} squares overflow); return it in other units, or report such a trial as failed"
+        )
     units = space.snap(space.encode([one.params for one in observed.records]))
     X = space.features(units)
     if warm is not None and len(warm.value.lengths) != X.shape[1]:
         warm, refit = None, True
-    targets = np.log(observed.values) if chosen else observed.values
+    targets = np.log(values) if chosen else values
     value = _process(X, targets, warm.value if warm else None, refit)
     log_cost = None
     if not source.known:
         log_cost = _process(X, np.log(observed.costs), warm.cost if warm else None, refit)
     hypers = Hypers(value.hyper, log_cost.hyper if log_cost else None)
-    return Model(space, source, value, log_cost, chosen, float(observed.values.min()), units, hypers)
+    return Model(space, source, value, log_cost, chosen, float(values.min()), units, hypers)
 
 
 def _process(X: Array, y: Array, warm: Hyper | None, refit: bool) -> Posterior:

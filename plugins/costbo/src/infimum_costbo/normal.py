@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import erfcx, ndtr
 
+from infimum.errors import InputError
+
 Array = NDArray[np.float64]
 
 LOG_SQRT_2PI: Final = 0.5 * math.log(2.0 * math.pi)
@@ -20,6 +22,22 @@ _PHI_SERIES: Final = (1.0, -1.0, 3.0, -15.0, 105.0, -945.0)
 """Phi(z) |z| / phi(z), likewise."""
 _FAR: Final = -30.0
 """Below it the series are accurate to 2e-11, and log h, which is large there, to 4e-14 (relative)."""
+
+
+def real(value: ArrayLike, name: str) -> Array:
+    """Real numbers as an array of floats.
+
+    Raises
+    ------
+    InputError
+    """
+    try:
+        array = np.asarray(value)
+        if array.dtype.kind in "biufO":
+            return np.asarray(array, dtype=np.float64)
+    except (TypeError, ValueError):
+        pass
+    raise InputError(f"{name}: expected real numbers, got {value!r:.60}")
 
 
 def mills(x: Array) -> Array:
@@ -45,7 +63,7 @@ def log_h(z: ArrayLike) -> Array:
     -----
     log h is increasing and concave. Each formula is evaluated only on the entries that lie in its range.
     """
-    z = np.asarray(z, dtype=np.float64)
+    z = real(z, "z")
     out = np.empty_like(z)
     high, low = z > -1.0, z <= _FAR
     middle = ~(high | low)
@@ -109,7 +127,7 @@ def inverse_log_h(k: ArrayLike) -> Array:
     Parameters
     ----------
     k : array of float
-        Any shape; -inf gives -inf.
+        Any shape; -inf gives -inf, inf gives inf.
 
     Returns
     -------
@@ -121,14 +139,15 @@ def inverse_log_h(k: ArrayLike) -> Array:
     Newton's method on a concave increasing function: after the first step it comes from the left and cannot overshoot.
     The start is h(z) ~ z on the right and h(z) ~ phi(z) / z^2 on the left.
     """
-    k = np.asarray(k, dtype=np.float64)
+    k = real(k, "k")
     with np.errstate(over="ignore", invalid="ignore"):
         rough = np.sqrt(np.maximum(-2.0 * (k + LOG_SQRT_2PI), 1.0))
         tail = -np.sqrt(np.maximum(-2.0 * (k + LOG_SQRT_2PI + 2.0 * np.log(rough)), 0.0))
         z = np.where(k > 0.0, np.exp(np.minimum(k, 700.0)), tail)
-    never = k == -np.inf
-    k = np.where(never, 0.0, k)
-    z = np.where(never, 0.0, z)
+    edge = np.isinf(k)
+    limit = k
+    k = np.where(edge, 0.0, k)
+    z = np.where(edge, 0.0, z)
     for _ in range(60):
         value = log_h(z)
         step = (k - value) / slope(z, value)
@@ -137,4 +156,4 @@ def inverse_log_h(k: ArrayLike) -> Array:
             break
         if np.all(np.abs(k - value) <= 2e-15 * np.maximum(1.0, np.abs(k))):
             break
-    return np.where(never, -np.inf, z)
+    return np.where(edge, limit, z)

@@ -97,6 +97,8 @@ def single_objective(study: Study) -> float:
     InputError
         If it has several objectives.
     """
+    if not hasattr(study, "directions"):
+        raise InputError(f"expected a study of Optuna's, got {study!r:.60}")
     if len(study.directions) > 1:
         raise InputError(
             f"study {study.study_name!r} has {len(study.directions)} objectives; cost-aware optimization and its "

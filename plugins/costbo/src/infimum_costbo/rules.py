@@ -110,6 +110,14 @@ class Stop(StoppingRule):
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class _OnModel(StoppingRule):
+    """Looks at one number of a model of the objective.
+
+    Parameters
+    ----------
+    cost, warp, min_trials, seed
+        See `costbo.stop`.
+    """
+
     cost: Literal["paid", "uniform"] = field(default="uniform", metadata=COST)
     warp: Warping = field(default="auto", metadata=WARP)
     min_trials: int | None = field(default=None, metadata=LEAST)
@@ -132,6 +140,22 @@ class _OnModel(StoppingRule):
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
+class _OnFirstValues(_OnModel):
+    """Compares that number with its own first values.
+
+    Parameters
+    ----------
+    eta : float, default 0.01
+        Share of the median of the first values.
+    first : int, default 20
+        Evaluations whose median is the yardstick.
+    """
+
+    eta: float = field(default=0.01, metadata=POSITIVE)
+    first: int = field(default=20, metadata=POSITIVE_COUNT)
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
 class UcbLcb(_OnModel):
     """Stop when the least upper and the least lower confidence bound are close; status `stalled`. Blind to cost.
 
@@ -139,8 +163,6 @@ class UcbLcb(_OnModel):
     ----------
     tol : float, default 0.01
         In units of the objective, or of its logarithm under the log warp.
-    cost, warp, min_trials, seed
-        See `costbo.stop`.
 
     References
     ----------
@@ -158,26 +180,14 @@ class UcbLcb(_OnModel):
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
-class SrgapMedian(_OnModel):
+class SrgapMedian(_OnFirstValues):
     """Stop when the expected minimum simple regret hardly changes any more; status `stalled`. Blind to cost.
-
-    Parameters
-    ----------
-    eta : float, default 0.01
-        Share of the median of the first values.
-    first : int, default 20
-        Evaluations whose median is the yardstick.
-    cost, warp, min_trials, seed
-        See `costbo.stop`.
 
     References
     ----------
     Ishibashi et al., "A stopping criterion for Bayesian optimization by the gap of expected minimum simple regrets",
     AISTATS 2023.
     """
-
-    eta: float = field(default=0.01, metadata=POSITIVE)
-    first: int = field(default=20, metadata=POSITIVE_COUNT)
 
     word: ClassVar[str] = "costbo.srgap_median"
     column: ClassVar[str] = "regret_gap"
@@ -188,23 +198,15 @@ class SrgapMedian(_OnModel):
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
-class LogEipcMedian(_OnModel):
+class LogEipcMedian(_OnFirstValues):
     """Stop when the largest expected improvement per cost is small beside its first values; status `stalled`.
 
     Parameters
     ----------
-    eta : float, default 0.01
-        Share of the median of the first values.
-    first : int, default 20
-        Evaluations whose median is the yardstick.
     cost : {"paid", "uniform"}, default "paid"
-        See `costbo.stop`.
-    warp, min_trials, seed
         See `costbo.stop`.
     """
 
-    eta: float = field(default=0.01, metadata=POSITIVE)
-    first: int = field(default=20, metadata=POSITIVE_COUNT)
     cost: Literal["paid", "uniform"] = field(default="paid", metadata=COST)
 
     word: ClassVar[str] = "costbo.log_eipc_median"

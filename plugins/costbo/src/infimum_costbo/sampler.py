@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import threading
 import weakref
@@ -16,12 +17,12 @@ from optuna.search_space import IntersectionSearchSpace
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from infimum.errors import InputError
+from infimum.errors import InputError, did_you_mean
 from infimum_costbo.cost import Cost, CostSource, check_lam
 from infimum_costbo.model import Acquisition, Hypers, Model, build
 from infimum_costbo.observations import of_study, single_objective
 from infimum_costbo.search import best_point, candidates
-from infimum_costbo.stopper import CostAwareStopper, check_options
+from infimum_costbo.stopper import CostAwareStopper, check_options, check_seed
 
 
 @dataclass
@@ -85,7 +86,11 @@ class CostAwareGPSampler(BaseSampler):
     ) -> None:
         if acquisition not in ("pbgi", "logeipc"):
             raise InputError(f"acquisition={acquisition!r}; expected 'pbgi' or 'logeipc'")
-        check_options(warp, n_startup_trials, 1)
+        check_options(warp, n_startup_trials, 1, "n_startup_trials")
+        if seed is not None:
+            check_seed(seed)
+        if independent_sampler is not None and not isinstance(independent_sampler, BaseSampler):
+            raise InputError(f"independent_sampler={independent_sampler!r:.60}; expected a sampler of Optuna's")
         self._lam, self._acquisition, self._warp = check_lam(lam), acquisition, warp
         self._cost, self._startup = CostSource(cost), n_startup_trials
         self._rng = np.random.default_rng(seed)
@@ -103,6 +108,10 @@ class CostAwareGPSampler(BaseSampler):
         **options
             Further options of `CostAwareStopper`, or others in place of these.
         """
+        known = inspect.signature(CostAwareStopper).parameters
+        for name in options:
+            if name not in known:
+                raise InputError(f"stopper: no option {name!r}; {did_you_mean(name, known)}")
         own = {"cost": self._cost.given, "warp": self._warp, "min_trials": self._startup}
         return CostAwareStopper(options.pop("lam", self._lam), **(own | options))
 

@@ -6,6 +6,7 @@ import logging
 import threading
 import weakref
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any, Literal
 
 from optuna.search_space import intersection_search_space
@@ -78,6 +79,9 @@ class CostAwareStopper:
         seed: int = 0,
     ) -> None:
         check_options(warp, min_trials, window)
+        if not isinstance(calibrate, bool):
+            raise InputError(f"calibrate={calibrate!r}; expected True or False")
+        check_seed(seed)
         self._terms = Terms(lam, cost, warp, min_trials, window, calibrate, seed)
         Judge(self._terms)
         self._judges: weakref.WeakKeyDictionary[Study, Judge] = weakref.WeakKeyDictionary()
@@ -147,7 +151,18 @@ class CostAwareStopper:
         self._lock = threading.RLock()
 
 
-def check_options(warp: Any, min_trials: Any, window: Any) -> None:
+def check_seed(seed: Any) -> None:
+    """Refuse what NumPy's generators do not take.
+
+    Raises
+    ------
+    InputError
+    """
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
+        raise InputError(f"seed={seed!r}; expected a whole number of 0 or more")
+
+
+def check_options(warp: Any, min_trials: Any, window: Any, name: str = "min_trials") -> None:
     """Refuse options that do not fit.
 
     Raises
@@ -157,6 +172,6 @@ def check_options(warp: Any, min_trials: Any, window: Any) -> None:
     if warp not in ("auto", "log", None):
         raise InputError(f"warp={warp!r}; expected 'auto', 'log' or None")
     if min_trials is not None and (isinstance(min_trials, bool) or not isinstance(min_trials, int) or min_trials < 0):
-        raise InputError(f"min_trials={min_trials!r}; expected a whole number of 0 or more, or None for 2 (d + 1)")
+        raise InputError(f"{name}={min_trials!r}; expected a whole number of 0 or more, or None for 2 (d + 1)")
     if isinstance(window, bool) or not isinstance(window, int) or window < 1:
         raise InputError(f"window={window!r}; expected a whole number of 1 or more")

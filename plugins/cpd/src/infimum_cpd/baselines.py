@@ -6,11 +6,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from infimum.errors import InputError
+from infimum_cpd.checks import samples, whole
 
 
 def perplexity(nll: ArrayLike) -> float:
-    """Mean negative log-likelihood of a text (the logarithm of its perplexity); NaN entries are left out."""
-    return float(np.nanmean(np.asarray(nll, dtype=np.float64)))
+    """Mean negative log-likelihood of a text (the logarithm of its perplexity); NaN entries are left out.
+
+    Raises
+    ------
+    InputError
+        If there is no other entry.
+    """
+    x = samples(nll, "perplexity")
+    if np.isnan(x).all():
+        raise InputError(f"perplexity: there is no number among {x.size} values")
+    return float(np.nanmean(x))
 
 
 def windows(values: ArrayLike, width: int) -> NDArray[np.float64]:
@@ -21,9 +31,8 @@ def windows(values: ArrayLike, width: int) -> NDArray[np.float64]:
     InputError
         For a width below 1, or no value.
     """
-    x = np.asarray(values, dtype=np.float64)
-    if width < 1:
-        raise InputError(f"windows: width={width!r}; expected 1 or more")
+    x = samples(values, "windows")
+    whole("width", width, 1, "windows")
     if not x.size:
         raise InputError("windows: there is no value")
     starts = np.arange(0, x.size, width)

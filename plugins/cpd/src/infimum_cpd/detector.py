@@ -9,8 +9,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from infimum.errors import InputError
-from infimum_cpd.options import DIRECTIONS, ONSETS, among, chosen_threshold, positive, read_reference
+from infimum.errors import InputError, did_you_mean
+from infimum_cpd.checks import among, clip, flag, not_negative, sample, samples
+from infimum_cpd.options import DIRECTIONS, ONSETS, chosen_threshold, read_reference
 from infimum_cpd.reference import Reference
 from infimum_cpd.statistic import Floats, Onset, cusum
 
@@ -54,9 +55,10 @@ class CusumDetector:
     whiten : bool, default False
         Take out the lag-1 autocorrelation of the reference.
     zmax : float, optional
-        Clip z to [-zmax, zmax], so that a single wild sample cannot raise the alarm; should exceed k.
+        Clip z to [-zmax, zmax], so that a single wild sample cannot raise the alarm; above k.
     onset : {"glr", "last_zero"}, default "glr"
-        Estimate of the first sample of the new regime: by likelihood ratio, or after the last zero of W.
+        Estimate of the first sample of the new regime: by likelihood ratio, or after the last zero of W. The former
+        discounts two standard errors of the reference's center (at most k), which add up over a long stream.
     on_nan : {"skip", "alarm", "raise"}, default "skip"
         A sample that is NaN or inf never enters the sum.
     after_alarm : {"continue", "reset", "relearn"}, default "continue"
@@ -108,7 +110,10 @@ class CusumDetector:
         among("onset", onset, ONSETS)
         among("on_nan", on_nan, NAN)
         among("after_alarm", after_alarm, AFTER)
-        positive("zmax", zmax)
+        not_negative("k", k, remark=", in standard deviations")
+        clip(zmax, k)
+        flag("robust", robust)
+        flag("whiten", whiten)
         self.direction, self.k, self.h = direction, k, h
         self.arl0, self.far, self.horizon = arl0, far, horizon
         self.reference, self.robust, self.scale_floor, self.whiten = reference, robust, scale_floor, whiten
@@ -172,9 +177,9 @@ class CusumDetector:
         Raises
         ------
         InputError
-            For NaN or inf with `on_nan="raise"`, and where a warm-up has no spread.
+            For what is no number, NaN or inf with `on_nan="raise"`, and where a warm-up has no spread.
         """
-        x = float(x)
+        x = sample(x, "cusum")
         label = self.count if label is None else label
         self.count += 1
         if self.drift_detected and self.after_alarm != "continue":
@@ -216,12 +221,13 @@ class CusumDetector:
         if self.zmax is not None:
             z = min(self.zmax, max(-self.zmax, z))
         w, zero = self._w, self._zero
+        slack = min(self.k, 2.0 * reference.error)
         for side, sign in enumerate(self._signs):
             if w[side] == 0.0:
                 zero[side] = label
             w[side] = max(0.0, w[side] + sign * z - self.k)
             if self._hulls:
-                self._hulls[side].add(sign * z, label)
+                self._hulls[side].add(sign * z - slack, label)
         if max(w) >= self.threshold:
             self.drift_detected = True
             if self.alarm is None:
@@ -237,7 +243,7 @@ class CusumDetector:
 
     def fit(self, X: ArrayLike, y: object = None) -> CusumDetector:
         """Take `X`, shape (n,) or (n, 1), for the in-control reference."""
-        x = np.asarray(X, dtype=np.float64)
+        x = samples(X, "reference")
         x = x[:, 0] if x.ndim == 2 and x.shape[1] == 1 else x
         self._first = Reference.of(x, self.robust, self.scale_floor, self.whiten)
         self._choose(self._first.n)
@@ -261,7 +267,7 @@ class CusumDetector:
         InputError
             For another shape, non-finite samples with `on_nan="raise"`, or a warm-up as long as the stream.
         """
-        x = np.array(X, dtype=np.float64)
+        x = samples(X, "stream")
         if x.ndim not in (1, 2):
             raise InputError(f"stream has shape {x.shape}; expected (n,) or (streams, n)")
         bad = ~np.isfinite(x)
@@ -305,7 +311,7 @@ class CusumDetector:
         """1 where a stream is in alarm, else 0; shape as `decision_function`. Bad samples: 1 with `on_nan="alarm"`."""
         alarms = self.decision_function(X) >= self.threshold
         if self.on_nan == "alarm":
-            alarms |= ~np.isfinite(np.asarray(X, dtype=np.float64))
+            alarms |= ~np.isfinite(samples(X, "stream"))
         return alarms.astype(np.int64)
 
     # State and parameters ----------------------------------------------------------------------------------------
@@ -352,5 +358,9 @@ class CusumDetector:
 
     def set_params(self, **options: Any) -> CusumDetector:
         """Change options; the stream starts anew."""
-        self.__init__(**{**self.get_params(), **options})  # type: ignore[misc]
+        known = self.get_params()
+        for name in options:
+            if name not in known:
+                raise InputError(f"cusum: no option {name!r}; {did_you_mean(name, known)}")
+        self.__init__(**{**known, **options})  # type: ignore[misc]
         return self

@@ -12,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infimum.errors import InputError
+from infimum_cpd.checks import among, clip, not_negative, positive, share
+from infimum_cpd.checks import text as a_text
 from infimum_cpd.language import LanguageModel, TokenStats
-from infimum_cpd.options import ONSETS, among, chosen_threshold, positive
+from infimum_cpd.options import ONSETS
 from infimum_cpd.reference import Reference
 from infimum_cpd.statistic import Floats, cusum, glr_onset, last_zero_onset
 
@@ -126,8 +128,10 @@ class EntropyDetector:
         among("score", score, SCORES, "EntropyDetector")
         among("onset", onset, ONSETS, "EntropyDetector")
         positive("h", h, "EntropyDetector")
-        positive("zmax", zmax, "EntropyDetector")
-        chosen_threshold(None, k, None, None, None, 1)
+        not_negative("k", k, "EntropyDetector", ", in standard deviations")
+        clip(zmax, k, "EntropyDetector")
+        a_text("system_prompt", system_prompt, "EntropyDetector")
+        a_text("template", template, "EntropyDetector")
         before, found, _ = template.partition("{user}")
         if not found or before.count("{system}") != 1:
             raise InputError(f"EntropyDetector: template={template!r}; expected {{system}} once and {{user}} after it")
@@ -153,8 +157,7 @@ class EntropyDetector:
         InputError
             For a text that is no string, or in which there is no token.
         """
-        if not isinstance(text, str):
-            raise InputError(f"EntropyDetector: expected a text, got {type(text).__name__}")
+        a_text("the user's text", text, "EntropyDetector")
         stats = self.model.token_stats(self.prefix + text)
         user = stats.offsets[:, 1] > len(self.prefix)
         if not user.any():
@@ -217,8 +220,9 @@ class EntropyDetector:
         InputError
             For too few texts, or `far` outside (0, 1).
         """
-        if not 0.0 < far < 1.0:
-            raise InputError(f"calibrate: far={far!r}; expected a share between 0 and 1")
+        share("far", far, "calibrate", "share")
+        if isinstance(harmless, str):
+            raise InputError("calibrate: harmless is one text; expected a list of texts")
         needed = math.ceil(1.0 / far)
         if len(harmless) < needed:
             raise InputError(f"calibrate: {len(harmless)} texts; a false-alarm rate of {far:g} needs {needed} or more")
@@ -234,6 +238,9 @@ class EntropyDetector:
             raise InputError(f"variant: no option {sorted(unknown)}; there are {', '.join(known)}")
         for name, choices in (("signal", SIGNALS), ("score", SCORES), ("onset", ONSETS)):
             among(name, options.get(name, choices[0]), choices, "variant")
+        not_negative("k", options.get("k", self.k), "variant", ", in standard deviations")
+        clip(options.get("zmax", self.zmax), options.get("k", self.k), "variant")
+        positive("h", options.get("h", self.threshold), "variant")
         other = copy.copy(self)
         for name, value in options.items():
             setattr(other, known[name], value)

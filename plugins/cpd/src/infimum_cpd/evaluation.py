@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from infimum.errors import InputError
 from infimum_cpd.baselines import length, perplexity, windowed_perplexity, windows
+from infimum_cpd.checks import samples
 from infimum_cpd.entropy import EntropyDetector
 from infimum_cpd.language import TokenStats
 
@@ -63,6 +64,8 @@ def localization(alarms: Sequence[int | None], starts: Sequence[int | None], wid
     dict
         Shares `inside`, `before`, `straddling`, and `missed` (of all texts).
     """
+    if len(alarms) != len(starts):
+        raise InputError(f"localization: {len(alarms)} alarms, {len(starts)} starts; expected one for each text")
     found = [(one, start) for one, start in zip(alarms, starts, strict=True) if one is not None and start is not None]
     inside = sum(one >= start for one, start in found)
     before = sum(one + width <= start for one, start in found)
@@ -123,6 +126,8 @@ def compare(
     -------
     Comparison
     """
+    if starts is not None and len(starts) != len(suspicious):
+        raise InputError(f"compare: {len(suspicious)} suspicious texts, {len(starts)} starts; expected one for each")
     texts = [*harmless, *suspicious]
     read = [detector.read(one) for one in texts]
     cut = len(harmless)
@@ -173,7 +178,7 @@ def _token_of(stats: TokenStats, char: int) -> int:
 
 
 def _scores(values: ArrayLike) -> NDArray[np.float64]:
-    x = np.asarray(values, dtype=np.float64)
+    x = samples(values, "scores")
     if not x.size:
         raise InputError("there are no scores; expected one or more of each class")
     if np.isnan(x).any():

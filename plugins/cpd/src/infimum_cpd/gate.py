@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from infimum.errors import InputError
+from infimum_cpd.checks import sample, samples
 from infimum_cpd.entropy import EntropyDetector
 
 
@@ -40,8 +41,12 @@ class Gate:
     def __init__(self, detector: EntropyDetector, guard: Callable[[str], Any], threshold: float | None = None) -> None:
         if not callable(guard):
             raise InputError(f"Gate: guard={guard!r}; expected a callable that takes a text")
+        if not hasattr(detector, "score"):
+            raise InputError(f"Gate: detector is {detector!r:.60}; expected an EntropyDetector")
         self.detector, self.guard = detector, guard
-        self.threshold = detector.threshold if threshold is None else float(threshold)
+        self.threshold = sample(detector.threshold if threshold is None else threshold, "Gate: threshold")
+        if self.threshold != self.threshold:
+            raise InputError("Gate: threshold=nan, which no score reaches; expected a number")
         self.texts = self.calls = 0
 
     def __call__(self, text: str) -> bool:
@@ -87,11 +92,13 @@ def gate_curve(scores: ArrayLike, verdicts: ArrayLike, labels: ArrayLike) -> Gat
     Raises
     ------
     InputError
-        If the lengths differ, or there is no text.
+        If the lengths differ, there is no text, or a score is NaN.
     """
-    s, v, y = np.asarray(scores, dtype=float), np.asarray(verdicts, dtype=bool), np.asarray(labels, dtype=bool)
+    s, v, y = samples(scores, "gate_curve"), np.asarray(verdicts, dtype=bool), np.asarray(labels, dtype=bool)
     if not (s.ndim == 1 and s.shape == v.shape == y.shape and s.size):
         raise InputError(f"gate_curve: shapes {s.shape}, {v.shape}, {y.shape}; expected three columns of one length")
+    if np.isnan(s).any():
+        raise InputError(f"gate_curve: {int(np.isnan(s).sum())} scores are NaN; leave such texts out")
     cuts = np.append(np.unique(s), np.inf)
     order = np.argsort(s, kind="stable")
     start = np.searchsorted(s[order], cuts, side="left")

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from infimum.errors import InputError
+from infimum_cpd.checks import text as a_text
+from infimum_cpd.checks import whole
 from infimum_cpd.language import TokenStats
 
 Floats = NDArray[np.float64]
@@ -39,8 +41,11 @@ class CharNGram:
     """
 
     def __init__(self, text: str | Iterable[str], order: int = 5) -> None:
-        texts = [text] if isinstance(text, str) else list(text)
-        if not 1 <= order <= 8:
+        texts = [text] if isinstance(text, str) else list(text) if np.iterable(text) else [text]
+        for one in texts:
+            a_text("text", one, "CharNGram")
+        whole("order", order, 1, "CharNGram")
+        if order > 8:
             raise InputError(f"CharNGram: order={order!r}; expected 1 to 8")
         if not any(texts):
             raise InputError("CharNGram: there is no text to train on")
@@ -54,6 +59,7 @@ class CharNGram:
 
     def token_stats(self, text: str) -> TokenStats:
         """Entropy and negative log-likelihood of every character, those of the first from nothing before it."""
+        a_text("text", text, "CharNGram")
         codes = self._encode(text)
         n = codes.size
         entropy, nll = np.empty(n), np.empty(n)

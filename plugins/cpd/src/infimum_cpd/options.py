@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from infimum.errors import InfimumWarning, InputError, did_you_mean
+from infimum.errors import InfimumWarning, InputError
+from infimum_cpd.checks import not_negative, positive, whole
 from infimum_cpd.reference import LEAST, Reference
 from infimum_cpd.theory import arl0 as mean_run
 from infimum_cpd.theory import threshold, threshold_for
@@ -18,19 +18,6 @@ DIRECTIONS = ("up", "down", "both")
 ONSETS = ("glr", "last_zero")
 SHORT = 200.0
 """Samples between false alarms below which a threshold of one's own is a warning."""
-
-
-def among(name: str, value: object, choices: Sequence[str], who: str = "cusum") -> None:
-    """Refuse a word that is not among `choices`."""
-    if value not in choices:
-        raise InputError(f"{who}: {name}={value!r}; {did_you_mean(str(value), choices)}")
-
-
-def positive(name: str, value: float | None, who: str = "cusum") -> None:
-    """Refuse a number that is given and not finite and positive."""
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if value is not None and not (number and math.isfinite(value) and value > 0):
-        raise InputError(f"{who}: {name}={value!r}; expected a finite number > 0")
 
 
 def chosen_threshold(
@@ -55,10 +42,11 @@ def chosen_threshold(
     InfimumWarning
         For an `h` with less than 200 samples between false alarms.
     """
-    if not (isinstance(k, int | float | np.number) and not isinstance(k, bool) and math.isfinite(k) and k >= 0):
-        raise InputError(f"cusum: k={k!r}; expected a finite number >= 0, in standard deviations")
-    for name, value in (("h", h), ("arl0", arl), ("horizon", horizon)):
-        positive(name, value)
+    not_negative("k", k, remark=", in standard deviations")
+    positive("h", h)
+    positive("arl0", arl)
+    if horizon is not None:
+        whole("horizon", horizon, 1)
     given = [name for name, value in (("h", h), ("arl0", arl), ("far", far)) if value is not None]
     if len(given) > 1:
         raise InputError(f"cusum: {' and '.join(given)} each set the threshold; give one of them")
@@ -97,9 +85,9 @@ def read_reference(
     """
     if isinstance(given, Reference):
         return 0, given
-    if not isinstance(given, str):
+    if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str):
         return 0, Reference.of(given, robust, scale_floor, whiten)
-    kind, _, rest = given.partition(":")
+    kind, _, rest = given.partition(":") if isinstance(given, str) else ("", "", "")
     try:
         if kind == "warmup" and rest.strip():
             count = int(rest)

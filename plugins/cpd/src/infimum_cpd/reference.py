@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from infimum.errors import InfimumWarning, InputError
+from infimum_cpd.checks import positive
+from infimum_cpd.checks import samples as real
 
 LEAST = 8
 """Fewest finite samples that make a reference."""
@@ -83,7 +86,8 @@ class Reference:
         InfimumWarning
             Where the median absolute deviation is 0 and the standard deviation or the floor stands in for it.
         """
-        x = np.asarray(samples, dtype=np.float64)
+        positive("scale_floor", scale_floor, "reference")
+        x = real(samples, "reference")
         if x.ndim != 1:
             raise InputError(f"reference has shape {x.shape}; expected samples in one row, (n,)")
         x = x[np.isfinite(x)]
@@ -102,6 +106,11 @@ class Reference:
         if self.rho:
             deviation[..., 1:] = deviation[..., 1:] - self.rho * deviation[..., :-1]
         return np.asarray(deviation / self.scale)
+
+    @cached_property
+    def error(self) -> float:
+        """Standard error of the center in scales, sqrt(pi/2 / n) as of a median; 0 for numbers that were given."""
+        return math.sqrt(0.5 * math.pi / self.n) if self.n else 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; `Reference(**data)` reads it back."""
@@ -138,8 +147,6 @@ def _autocorrelation(deviation: np.ndarray) -> float:
 
 
 def _scale(spread: np.ndarray, level: float, robust: bool, floor: float | None) -> float:
-    if floor is not None and not (math.isfinite(floor) and floor > 0.0):
-        raise InputError(f"scale_floor={floor!r}; expected a finite number > 0")
     tiny = 1e-15 * max(level, float(np.abs(spread).max()))  # what rounding leaves of a constant
     scale = MAD * float(np.median(np.abs(spread - np.median(spread)))) if robust else float(spread.std(ddof=1))
     if scale > tiny and scale >= (floor or 0.0):

@@ -15,8 +15,9 @@ from infimum.errors import InputError
 from infimum.status import Status
 from infimum.stopping import UNKNOWN, Progress, Reason, StoppingRule
 from infimum.stopping.base import Tracker, Unknown
+from infimum_cpd.checks import among, positive, whole
 from infimum_cpd.detector import CusumDetector
-from infimum_cpd.options import among, as_text, positive, read_reference
+from infimum_cpd.options import as_text, read_reference
 from infimum_cpd.record import Record
 
 TRANSFORMS = ("level", "log", "change", "log_change")
@@ -122,9 +123,7 @@ class Cusum(StoppingRule):
         among("action", self.action, ("stop", "warn"), self.word)
         positive("scale_floor", self.scale_floor, self.word)
         for name in ("skip", "cooldown"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-                raise InputError(f"{self.word}: {name}={value!r}; expected a whole number >= 0")
+            whole(name, getattr(self, name), 0, self.word)
         if self.cooldown and self.action == "stop":
             raise InputError(
                 f"{self.word}: cooldown={self.cooldown} does nothing with action='stop'; say action='warn'"

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from infimum.errors import InputError
+from infimum_cpd.checks import is_number, samples
 
 Floats = NDArray[np.float64]
 
@@ -36,15 +37,23 @@ def cusum(z: ArrayLike, k: float = 0.5, start: ArrayLike = 0.0) -> Floats:
     Raises
     ------
     InputError
-        For samples that are not finite, or no axis.
+        For samples, k or a start that are not finite numbers, no axis, or a start of another shape.
     """
-    z = np.asarray(z, dtype=np.float64)
+    z = samples(z, "cusum")
+    if not is_number(k):
+        raise InputError(f"cusum: k={k!r}; expected a finite number")
     if z.ndim == 0:
         raise InputError("cusum: z is a single number; expected an array with time as its last axis")
     w = np.subtract(z, k)
     if not np.isfinite(w).all():
         raise InputError("cusum: z holds NaN or inf; drop such samples or use CusumDetector, which has a rule for them")
-    before = np.broadcast_to(np.asarray(start, dtype=np.float64), w.shape[:-1])
+    before = samples(start, "cusum: start")
+    if not np.isfinite(before).all():
+        raise InputError(f"cusum: start={start!r:.60}; expected finite numbers")
+    try:
+        before = np.broadcast_to(before, w.shape[:-1])
+    except ValueError:
+        raise InputError(f"cusum: start has shape {before.shape}; expected {w.shape[:-1]}, one W a stream") from None
     if not w.shape[-1]:
         return np.asarray(w)
     lowest = np.empty((*w.shape[:-1], min(BLOCK, w.shape[-1])))
@@ -71,7 +80,9 @@ def first_alarm(w: ArrayLike, h: float) -> NDArray[np.int64]:
     -------
     ndarray of int, shape (...)
     """
-    above = np.asarray(w) >= h
+    above = samples(w, "first_alarm") >= h
+    if not above.shape or not above.shape[-1]:
+        raise InputError(f"first_alarm: w has shape {above.shape}; expected a time axis with a sample or more")
     return np.where(above.any(axis=-1), above.argmax(axis=-1), -1)
 
 
@@ -84,7 +95,7 @@ def last_zero_onset(w: ArrayLike, alarm: int) -> int:
     alarm : int
         Index of the alarm.
     """
-    zeros = np.flatnonzero(np.asarray(w)[: alarm + 1] == 0.0)
+    zeros = np.flatnonzero(_until(w, alarm, "last_zero_onset") == 0.0)
     return int(zeros[-1]) + 1 if zeros.size else 0
 
 
@@ -102,9 +113,17 @@ def glr_onset(z: ArrayLike, alarm: int) -> int:
     alarm : int
         Index of the alarm.
     """
-    sums = np.concatenate([[0.0], np.cumsum(np.asarray(z, dtype=np.float64)[: alarm + 1])])
+    sums = np.concatenate([[0.0], np.cumsum(_until(z, alarm, "glr_onset"))])
     rise = np.maximum(sums[-1] - sums[:-1], 0.0)
     return int(np.argmax(rise * rise / np.arange(sums.size - 1, 0, -1)))
+
+
+def _until(stream: ArrayLike, alarm: int, who: str) -> Floats:
+    """One stream up to its alarm."""
+    x = samples(stream, who)
+    if x.ndim != 1 or not 0 <= alarm < x.size:
+        raise InputError(f"{who}: alarm={alarm!r} in a stream of shape {x.shape}; expected (n,) and an index below n")
+    return x[: alarm + 1]
 
 
 class Onset:

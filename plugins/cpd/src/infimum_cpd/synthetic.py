@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 
 from infimum.errors import InputError
+from infimum_cpd.checks import among
 from infimum_cpd.ngram import CharNGram
-from infimum_cpd.options import among
 
 KINDS = ("entropy_seeking", "random", "low_order", "shuffled")
 HEAD, SUFFIX, SYSTEM = 160, 120, 400

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infimum.errors import InputError
+from infimum_cpd.checks import is_number, share, whole
 
 Floats = NDArray[np.floating[Any]]
 
@@ -72,7 +73,7 @@ def threshold(arl: float = 1000.0, k: float = 0.5, sided: int = 1) -> float:
         For an `arl` that even h = 0 exceeds, or that is not finite.
     """
     shortest = arl0(0.0, k, sided)
-    if not (math.isfinite(arl) and arl > shortest):
+    if not (is_number(arl) and arl > shortest):
         raise InputError(f"arl0={arl!r}; expected a finite number of samples above {shortest:.3g} (the one of h=0)")
     high = 1.0
     while arl0(high, k, sided) < arl:
@@ -100,6 +101,8 @@ def false_alarm_probability(
         Whether they are median and MAD.
     """
     _check(h, k, sided)
+    whole("horizon", horizon, 0, "false_alarm_probability")
+    whole("samples", samples, 0, "false_alarm_probability")
     if not samples:
         return -math.expm1(-horizon / arl0(h, k, sided))
     drift, stretch, weight = _errors(samples, robust)
@@ -146,10 +149,8 @@ def threshold_for(
         For a probability outside (0, 1), a horizon below 1, or where no threshold up to 10,000 will do: the
         errors of so few samples exceed k.
     """
-    if not 0.0 < probability < 1.0:
-        raise InputError(f"far={probability!r}; expected a probability between 0 and 1")
-    if not horizon >= 1:
-        raise InputError(f"horizon={horizon!r}; expected a number of samples, 1 or more")
+    share("far", probability, what="probability")
+    whole("horizon", horizon, 1)
 
     def short(h: float) -> bool:
         return false_alarm_probability(h, horizon, k, sided, samples, robust) > probability
@@ -186,7 +187,7 @@ def delay(h: float, shift: float, k: float = 0.5) -> float:
         For a shift that is not above k: only chance crosses the threshold then.
     """
     _check(h, k, 1)
-    if not shift > k:
+    if not (is_number(shift) and shift > k):
         raise InputError(f"shift={shift!r} is not above k={k!r}, so no alarm is due; expected a larger shift")
     b, d = h + OVERSHOOT, shift - k
     return (math.expm1(-2.0 * d * b) + 2.0 * d * b) / (2.0 * d * d)
@@ -198,9 +199,9 @@ def best_allowance(shift: float) -> float:
 
 
 def _check(h: float, k: float, sided: int) -> None:
-    if not (math.isfinite(h) and h >= 0.0):
+    if not (is_number(h) and h >= 0.0):
         raise InputError(f"h={h!r}; expected a finite threshold >= 0, in standard deviations")
-    if not (math.isfinite(k) and k >= 0.0):
+    if not (is_number(k) and k >= 0.0):
         raise InputError(f"k={k!r}; expected a finite allowance >= 0, in standard deviations")
     if sided not in (1, 2):
         raise InputError(f"sided={sided!r}; expected 1 (up or down) or 2 (both)")

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from infimum.errors import InputError
+from infimum.errors import InputError, did_you_mean
+from infimum_cpd.checks import among, not_negative, sample, share, whole
 from infimum_cpd.detector import CusumDetector
-from infimum_cpd.options import among
 
 logger = logging.getLogger("infimum")
+
+OPTIONS = tuple(inspect.signature(CusumDetector).parameters)
+"""Those that the callback hands on to its detector."""
 
 
 @dataclass(frozen=True)
@@ -90,15 +94,17 @@ class CusumCallback:
         among("action", action, ("stop", "warn", "reduce_lr"), "CusumCallback")
         if action == "reduce_lr" and not hasattr(optimizer, "param_groups"):
             raise InputError(f"CusumCallback: action='reduce_lr' needs a torch optimizer, got {optimizer!r}")
-        if not 0.0 < factor < 1.0:
-            raise InputError(f"CusumCallback: factor={factor!r}; expected a number between 0 and 1")
-        if cooldown < 0 or cooldown != int(cooldown):
-            raise InputError(f"CusumCallback: cooldown={cooldown!r}; expected a whole number >= 0")
+        share("factor", factor, "CusumCallback")
+        not_negative("min_lr", min_lr, "CusumCallback")
+        whole("cooldown", cooldown, 0, "CusumCallback")
+        for name in options:
+            if name not in OPTIONS:
+                raise InputError(f"CusumCallback: no option {name!r}; {did_you_mean(name, OPTIONS)}")
         learned = str(options.get("reference", "warmup")).startswith("warmup")
         options.setdefault("after_alarm", "continue" if action == "stop" else "relearn" if learned else "reset")
         self.detector = CusumDetector(**options)
         self.optimizer, self.action, self.factor, self.min_lr = optimizer, action, factor, min_lr
-        self.cooldown, self.metric = int(cooldown), metric
+        self.cooldown, self.metric = cooldown, metric
         self.steps, self._rest = 0, 0
         self.decisions: list[Decision] = []
         """Those with an alarm."""
@@ -112,7 +118,7 @@ class CusumCallback:
             return Decision(False, False, self.detector.statistic, None, "")
         if hasattr(value, "detach"):
             value = value.detach()  # a loss that requires a gradient warns when it is made a float
-        detector = self.detector.update(float(value), step)
+        detector = self.detector.update(sample(value, f"CusumCallback: {self.metric} of step {step}"), step)
         if not detector.drift_detected:
             return Decision(False, False, detector.statistic, None, "")
         reason = f"{self.metric}: the mean has moved since about step {detector.onset_index} (seen at step {step})"

@@ -6,7 +6,7 @@ import datetime
 import logging
 import threading
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from infimum.errors import InputError
@@ -148,7 +148,7 @@ class StopWhen:
 
     def _watch(self, study: Study) -> _Watch:
         with self._lock:
-            found = self._watches.get(study)
+            found = self._watches.get(study) if hasattr(study, "directions") else None
             if found is None:
                 found = self._watches[study] = _Watch(self, study)
             return found
@@ -158,6 +158,8 @@ def _measures(metrics: Any) -> dict[str, Measure]:
     """Further metrics as functions of a frozen trial."""
     if isinstance(metrics, str):
         raise InputError(f"metrics={metrics!r}: expected a list of names of user attributes, such as ['{metrics}']")
+    if not isinstance(metrics, Sequence | Set | Mapping) or not all(isinstance(name, str) for name in metrics):
+        raise InputError(f"metrics={metrics!r}: expected a list of names of user attributes, or a mapping of names")
     if isinstance(metrics, Mapping):
         wrong = [name for name, call in metrics.items() if not callable(call)]
         if wrong:
@@ -287,12 +289,14 @@ def _end(trial: FrozenTrial) -> tuple[datetime.datetime, int]:
 
 
 def require_single(study: Study, who: str) -> None:
-    """Refuse a study with several objectives.
+    """Refuse a study with several objectives, and what is no study.
 
     Raises
     ------
     InputError
     """
+    if not hasattr(study, "directions"):
+        raise InputError(f"{who}: expected a study of Optuna's, got {study!r:.60}")
     if len(study.directions) > 1:
         raise InputError(
             f"{who}: study '{study.study_name}' has {len(study.directions)} objectives, and no trial of it is the "

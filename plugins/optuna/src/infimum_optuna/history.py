@@ -46,6 +46,11 @@ class History:
     study : optuna.Study, optional
         The study itself, for its sampler, pruner and attributes. It may be ahead of `trials`.
 
+    Raises
+    ------
+    InputError
+        For what is no list of trials, or says no cost; from the attributes that read it, for a wrong cost.
+
     Attributes
     ----------
     trials : tuple of FrozenTrial
@@ -79,8 +84,13 @@ class History:
         cost: Cost = DEFAULT_COST,
         study: Study | None = None,
     ) -> None:
-        self.trials = tuple(trials)
-        self.maximize, self.cost = maximize, cost
+        try:
+            self.trials = tuple(trials)
+        except TypeError:
+            raise InputError(f"History: expected a list of frozen trials, got {trials!r:.60}") from None
+        if self.trials and not hasattr(self.trials[0], "state"):
+            raise InputError(f"History: expected frozen trials of Optuna's, got {self.trials[0]!r:.60}")
+        self.maximize, self.cost = maximize, as_cost(cost)
         # Weak: who keeps a history must not keep a study and its storage.
         self._study = None if study is None else weakref.ref(study)
 

@@ -220,7 +220,10 @@ def as_outcome(out: Any) -> Outcome:
 
 def _number(value: Any) -> float:
     if isinstance(value, Real) and not isinstance(value, bool):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            raise InputError("evaluate returned an integer beyond 1e308 as the value; expected a float") from None
     if getattr(value, "ndim", None) == 0 and getattr(getattr(value, "dtype", None), "kind", "f") in "fiu":
         return float(value)
     raise InputError(f"evaluate returned {value!r} as the value; expected a number, (value, cost) or a mapping")

@@ -46,9 +46,9 @@ def results_of(source: str, *, cost: Cost = DEFAULT_COST) -> list[tuple[str, Res
     """
     import optuna
 
-    address, _, name = source.partition("#")
+    address, _, name = source.partition("#") if isinstance(source, str) else (source, "", "")
     if not is_storage(address):
-        raise InputError(f"{hidden(source)} is neither the URL of a database nor a journal of Optuna")
+        raise InputError(f"{hidden(str(source))} is neither the URL of a database nor a journal of Optuna")
     storage = open_storage(address, create=False)
     with quiet():
         names = optuna.get_all_study_names(storage)

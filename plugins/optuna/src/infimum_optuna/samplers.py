@@ -293,14 +293,6 @@ class NSGAIII(NSGAII):
 
     Parameters
     ----------
-    population_size : int, default 50
-        Trials of a generation.
-    mutation_prob : float, optional
-        Probability that a parameter is drawn anew; by default 1 / number of parameters.
-    crossover_prob : float, default 0.9
-        Probability that two parents make a child.
-    swapping_prob : float, default 0.5
-        Probability that a parameter comes from the second parent.
     dividing_parameter : int, default 3
         Density of the reference points.
     """

@@ -109,9 +109,8 @@ class Sampling(Solver):
             _require(*self.requires)
         if self.pruner is not None:
             _require_pruner(self.pruner)
-        for name in self.fixed or {}:
-            if space is not None and name not in space.parameters:
-                raise InputError(f"fixed: the space has no parameter '{name}'; it has {', '.join(space.parameters)}")
+        if space is not None:
+            space.check_some(self.fixed or {}, "fixed")
         try:
             with quiet():
                 self.make(space, 0, 0)
@@ -240,9 +239,8 @@ def _ask(space: Space | None, trial: Trial) -> dict[str, Any] | None:
 def _known(params: Mapping[str, Any], space: Space | None) -> None:
     if not isinstance(params, Mapping):
         raise InputError(f"enqueue: expected a list of mappings of parameters to values, got {params!r}")
-    for name in params:
-        if space is not None and name not in space.parameters:
-            raise InputError(f"enqueue: the space has no parameter '{name}'; it has {', '.join(space.parameters)}")
+    if space is not None:
+        space.check_some(params, "enqueue")
 
 
 def _require(package: str, hint: str) -> None:

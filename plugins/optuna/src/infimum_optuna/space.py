@@ -81,6 +81,20 @@ class Space:
                 params[one.name] = suggest(trial, one.name, one.distribution)
         return params
 
+    def check_some(self, params: Mapping[str, Any], who: str) -> None:
+        """Refuse a name that the space does not have, or a value outside of its range.
+
+        Raises
+        ------
+        InputError
+        """
+        for name, value in params.items():
+            if name not in self.parameters:
+                raise InputError(f"{who}: the space has no parameter '{name}'; it has {', '.join(self.parameters)}")
+            distribution = self.parameters[name].distribution
+            if not contains(distribution, value):
+                raise InputError(f"{who}: {name} = {value!r} is not in {distribution}")
+
     def check(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """The parameters of a point in the order of the space.
 
@@ -134,7 +148,12 @@ class Space:
             if other not in self.parameters:
                 known = did_you_mean(str(other), self.parameters)
                 raise InputError(f"space: when of '{name}' names '{other}', which stands not before it; {known}")
-        return {other: tuple(v) if isinstance(v, list | tuple) else (v,) for other, v in given.items()}
+        when = {other: tuple(v) if isinstance(v, list | tuple) else (v,) for other, v in given.items()}
+        for other, values in when.items():
+            distribution = self.parameters[other].distribution
+            if never := [one for one in values if not contains(distribution, one)]:
+                raise InputError(f"space: when of '{name}': '{other}' is never {never[0]!r}; it is {distribution}")
+        return when
 
 
 def _said(when: Mapping[str, tuple[Any, ...]]) -> str:
@@ -168,8 +187,8 @@ def _range(name: str, given: Mapping[str, Any]) -> BaseDistribution:
     low, high, step, log = given["low"], given["high"], given.get("step"), given.get("log", False)
     numbers = {"low": low, "high": high} | ({} if step is None else {"step": step})
     for key, value in numbers.items():
-        if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
-            raise InputError(f"space: {key} of '{name}' is {value!r}; expected a finite number")
+        if isinstance(value, bool) or not isinstance(value, Real) or not _is_finite(value):
+            raise InputError(f"space: {key} of '{name}' is {value!r:.60}; expected a finite number")
     if not isinstance(log, bool):
         raise InputError(f"space: log of '{name}' is {log!r}; expected true or false")
     whole = all(isinstance(value, Integral) for value in numbers.values())
@@ -183,6 +202,13 @@ def _range(name: str, given: Mapping[str, Any]) -> BaseDistribution:
         return FloatDistribution(float(low), float(high), log=log, step=None if step is None else float(step))
     except ValueError as error:
         raise InputError(f"space: '{name}': {error}") from None
+
+
+def _is_finite(value: Real) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer beyond the floats
+        return False
 
 
 def suggest(trial: Trial, name: str, distribution: BaseDistribution) -> Any:
