@@ -16,7 +16,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 LAYERS: tuple[set[str], ...] = (
-    {"errors", "exactness", "status", "vocabulary", "arrays", "versions"},
+    {"errors", "exactness", "status", "vocabulary", "arrays", "versions", "lazy"},
     {"functions", "constraints"},
     {"problem", "oracle", "solver", "stopping", "schedule", "counters"},
     {"plan"},

@@ -177,6 +177,38 @@ def test_scales_and_curves_are_switched(opened: Any) -> None:
     assert opened.execute_script(traces) == all_of
 
 
+@pytest.mark.parametrize("n", [9, 200])
+def test_gaps_are_gaps(browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n: int) -> None:
+    from infimum.plugins import hook, registry
+    from infimum.plugins.loader import new_manager
+    from infimum.reporting import Curve, Figure, Section
+
+    class Plugin:
+        @hook
+        def infimum_report_sections(self, result: Any) -> Any:
+            y = np.linspace(2, 3, n)
+            y[[2, 5, 7]] = np.nan
+            curve = Curve(np.arange(1.0, n + 1), y, low=0.5 * y, high=2 * y)
+            return [Section("Gaps", figures=[Figure("Gaps", [curve], x="place", y="height")])]
+
+    manager = new_manager()
+    manager.register(Plugin(), "acme")
+    monkeypatch.setattr(registry, "_registry", registry.Registry(registry.get_registry().plugins, manager))
+    result = infimum.solve(
+        lambda x: float(x @ x), np.ones(2), solver="scipy.nelder_mead", stopping="max_iter(3)", seed=1
+    )
+    show(browser, infimum.report(result, out=tmp_path / "gaps.html"), WIDE)
+    canvas = "[...document.querySelectorAll('.canvas')].pop()"
+    assert browser.execute_script(f"return {canvas}.data.filter(one => one.fill).length") == 4
+    lines = f"[...{canvas}.querySelectorAll('.js-line')].filter(one => one.style.strokeWidth === '2px')"
+    drawn = browser.execute_script(f"return {lines}.map(one => one.getAttribute('d'))")
+    assert sum("L" in one for one in drawn) == (2 if n == 9 else 3)
+    # The point between two gaps has a marker.
+    drawn = f"[...{canvas}.querySelectorAll('.scatterlayer .points path')].map(one => one.__data__.x)"
+    assert browser.execute_script(f"return {drawn}.includes(7)")
+    assert browser.get_log("browser") == []
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_horizontal_scroll_on_a_phone(browser: Any, page: Path, scheme: str) -> None:
     show(browser, page, NARROW, scheme)

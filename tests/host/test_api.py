@@ -263,6 +263,8 @@ class TestNames:
             ),
             ({"stoping": "max_iter(1)"}, InputError, "solve has no option 'stoping'; did you mean 'stopping'?"),
             ({"check_evry": 2}, InputError, "solve has no option 'check_evry'; did you mean 'check_every'?"),
+            ({"trace": {"metrics": ["grad_norm"]}}, InputError, 'is record=["METRIC", …] and max_rows=N here'),
+            ({"repeat": 3}, InputError, "is infimum.sweep(…, repeat=N) here"),
             ({"jacobian": slope}, InputError, "solve has no option 'jacobian'"),
             ({"stopping": "max_itr(3)"}, InputError, "did you mean 'core.max_iter'?"),
             ({"stopping": "gap(1e-3) | max_iter(3)"}, InputError, "reads metric 'gap', which"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 
 import pytest
 
@@ -133,6 +135,26 @@ def test_order_and_number_of_workers_change_neither_keys_nor_results(folder) -> 
     assert all(values[one.name] == one.result.value for one in second if one.name in values)
 
 
+def test_files_of_observers_come_along_and_others_are_written_anew(folder) -> None:
+    def watched(*observers: dict) -> tuple[list[bool], list[bool]]:
+        (folder / "watched.yaml").write_text(f"{FILES['run.yaml']}observers: {json.dumps(observers)}\n")
+        runs = infimum.sweep("watched.yaml", jobs=1, folder=folder / f"out{len(list(folder.glob('out*')))}")
+        return [one.cached for one in runs], [(one.folder / "progress.csv").exists() for one in runs]
+
+    csv, apart = {"use": "core.csv"}, {"use": "core.csv", "path": str(folder / "apart.csv"), "overwrite": True}
+    sweep()
+    assert watched(csv) == ([False, False], [True, True])
+    assert watched(csv) == ([True, True], [True, True])
+    assert watched() == ([True, True], [False, False])
+    for _ in range(2):
+        assert watched(apart) == ([False, False], [False, False])
+        (folder / "apart.csv").unlink()
+    told = folder / "x_cache_told.py"
+    told.write_text("def make():\n    return lambda progress: None\n")
+    for _ in range(2):
+        assert watched({"use": "python:x_cache_told:make"}) == ([False, False], [False, False])
+
+
 @pytest.mark.filterwarnings("ignore::infimum.InfimumWarning")
 def test_what_may_end_otherwise_is_not_cached(folder) -> None:
     text = FILES["run.yaml"]
@@ -159,6 +181,23 @@ def test_a_damaged_entry_counts_as_absent(folder) -> None:
         if (entry / "member.json").exists():
             (entry / "member.json").write_text("{")
     assert [one.cached for one in sweep()] == [False, False]
+
+
+def test_a_copy_that_is_cut_off_leaves_nothing_behind(folder, monkeypatch) -> None:
+    sweep()
+
+    def cut(entry, target):
+        target.mkdir()
+        shutil.copy2(entry / "result.json", target)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(shutil, "copytree", cut)
+        with pytest.raises(KeyboardInterrupt):
+            sweep(folder="out")
+    assert list((folder / "out" / "members").iterdir()) == []
+    assert "interrupted" in str(infimum.Runs.load("out"))
+    assert [one.cached for one in sweep(folder="out", resume=True)] == [True, True]
 
 
 def test_a_cache_that_cannot_be_written_is_no_error(folder, monkeypatch, caplog) -> None:

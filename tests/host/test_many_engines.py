@@ -19,7 +19,10 @@ import infimum
 from infimum.errors import InputError
 from infimum.many import guard
 from infimum.many.engines import Settings
+from infimum.many.execute import Job
+from infimum.many.planning import from_path
 from infimum.many.store import Store
+from infimum.many.task import Task
 
 MODULE = """
 import os, signal, time
@@ -61,7 +64,7 @@ def folder(tmp_path, monkeypatch):
 
 def test_every_way_to_fail_is_a_result_of_its_member(folder) -> None:
     ways = ["good", "exit", "segfault", "raise", "nan", "hang", "say"]
-    runs = infimum.sweep("run.yaml", product={"problem.how": ways}, jobs=2, timeout=2.0, folder="out")
+    runs = infimum.sweep("run.yaml", product={"problem.how": ways}, jobs=2, timeout=5.0, folder="out")
     found = {one.values["problem.how"]: one for one in runs}
     assert {how: one.status for how, one in found.items()} == {
         "good": "limit", "exit": "crashed", "segfault": "crashed", "raise": "failed", "nan": "nonfinite",
@@ -69,7 +72,7 @@ def test_every_way_to_fail_is_a_result_of_its_member(folder) -> None:
     }  # fmt: skip
     assert found["exit"].error == "its process ended with exit code 3"
     assert "SIGSEGV" in found["segfault"].error and "no luck" in found["raise"].error
-    assert "RuntimeError" in found["raise"].traceback and "2 s" in found["hang"].error
+    assert "RuntimeError" in found["raise"].traceback and "5 s" in found["hang"].error
     assert found["nan"].result.status == "nonfinite" and found["exit"].result is None
     # What is on the disk says the same.
     again = infimum.Runs.load("out")
@@ -165,6 +168,28 @@ def test_at_equal_seconds_time_for_the_record_is_not_counted_and_runs_take_turns
     assert order is None
     with pytest.raises(InputError, match="one at a time"):
         infimum.compare("problems.rosenbrock", ["scipy.bfgs"], budget={"seconds": 1}, jobs=2)
+
+
+def test_values_may_be_arrays_and_ranges() -> None:
+    for values in (np.array([2, 4]), range(2, 5, 2), (2, 4)):
+        runs = infimum.sweep(
+            "problems.rosenbrock", solver="scipy.bfgs", seed=1, jobs=1, cache=False, product={"problem.n": values}
+        )
+        assert [one.values for one in runs] == [{"problem.n": 2}, {"problem.n": 4}]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"jbos": 2}, "sweep has no option 'jbos'; did you mean 'jobs'?"),
+        ({"stoping": "max_iter(3)"}, "sweep has no option 'stoping'; did you mean 'stopping'?"),
+        ({"cache": 3}, "cache=3: expected True, False or a folder"),
+    ],
+)
+def test_options_are_checked(options, said: str) -> None:
+    with pytest.raises(InputError) as caught:
+        infimum.sweep("problems.rosenbrock", solver="scipy.bfgs", seed=1, repeat=2, **{"jobs": 1, **options})
+    assert str(caught.value) == said
 
 
 @pytest.mark.parametrize(
@@ -331,6 +356,18 @@ def test_finished_runs_of_older_code_are_run_again_and_that_is_said(folder, capl
     runs = infimum.sweep("run.yaml", repeat=2, jobs=1, folder="out", cache=False, resume=True)
     assert "2 finished runs are of an older state" in caplog.text
     assert any("older state" in note for note in runs.notes)
+
+
+def test_folders_inside_a_run_folder_travel(folder) -> None:
+    watched = "observers: [{use: core.csv, path: a/b.csv}]\n"
+    (folder / "watched.yaml").write_text((folder / "run.yaml").read_text() + watched)
+    (folder / "out" / "members").mkdir(parents=True)
+    (planned,) = from_path("watched.yaml", repeat=1).members
+    # Without a folder, as for a worker on another machine: the files come back with the outcome.
+    task = Task(planned.id, planned.config, "watched.yaml", line=planned.line)
+    Job([task], Store(folder / "out"), Settings(here=True)).run()
+    written = folder / "out" / "members" / planned.id / "a" / "b.csv"
+    assert written.read_text().startswith("iteration,")
 
 
 @pytest.mark.slow

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from infimum.errors import InputError
 from infimum.many.comparison import Comparison
 from infimum.many.curves import curve
 from infimum.many.members import Member
@@ -159,6 +161,23 @@ def test_the_winner_reaches_the_strictest_target_first_or_has_the_best_value(two
     assert never.wins() == {"a": 2.0, "b": 0.0}
     same = comparison(member("p", "a", result([4.0, 1.0])), member("p", "b", result([4.0, 1.0])))
     assert same.wins() == {"a": 0.5, "b": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        (lambda runs: runs.time_to_target(x="gradiant"), "no run counted 'gradiant'; did you mean 'gradient'?"),
+        (lambda runs: runs.curve(runs[0], "iteration"), "no run counted 'iteration'; did you mean 'iterations'?"),
+        (lambda runs: runs.performance_profile(x="proxx"), "no run counted 'proxx'; did you mean 'prox'?"),
+        (lambda runs: runs.data_profile(x="proxx"), "no run counted 'proxx'"),
+        (lambda runs: runs.bands(x="proxx"), "no run counted 'proxx'"),
+        (lambda runs: runs.bands("valeu"), "no run recorded 'valeu'; did you mean 'value'?"),
+        (lambda runs: runs.wins(3), "no target 3 was compared"),
+    ],
+)
+def test_what_was_not_recorded_is_refused(two, ask, said: str) -> None:
+    with pytest.raises(InputError, match=re.escape(said)):
+        ask(two)
 
 
 def test_lost_members_are_rows(two) -> None:

@@ -16,7 +16,7 @@ import pytest
 import infimum
 from infimum import Composite, InputError, Status
 from infimum.functions import L1, Function, LeastSquares
-from infimum.observers import Csv, JsonLines, RunObserver, Watch
+from infimum.observers import Csv, JsonLines, Mlflow, RunObserver, TensorBoard, Watch
 from infimum.observers.thin import Thinning
 from infimum.plugins import hook, registry
 from infimum.plugins.loader import new_manager
@@ -315,6 +315,29 @@ class TestRunFile:
         with pytest.raises(RunFileError, match=message) as caught:
             RunFile.load(self.write(tmp_path, text))
         assert "run.yaml:5:" in str(caught.value)
+
+    def test_what_is_not_installed_is_placed(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        from infimum.runfile import RunFile, RunFileError
+
+        monkeypatch.setitem(sys.modules, "mlflow.tracking", None)
+        with pytest.raises(RunFileError, match=r"run\.yaml:5:.*infimum\[mlflow\]"):
+            RunFile.load(self.write(tmp_path, "[core.mlflow]")).prepare()
+
+
+@pytest.mark.parametrize(
+    ("observer", "stays"),
+    [
+        (Csv(), True),
+        (JsonLines("deep/b.jsonl"), True),
+        (Csv("../b.csv"), False),
+        (JsonLines("/tmp/b.jsonl"), False),
+        (TensorBoard(), True),
+        (TensorBoard("/tmp/events"), False),
+        (Mlflow(), False),
+    ],
+)
+def test_who_writes_into_the_run_folder_alone(observer: RunObserver, stays: bool) -> None:
+    assert observer.stays_in_folder is stays
 
 
 def test_thinning_doubles_the_distance() -> None:

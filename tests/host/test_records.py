@@ -287,6 +287,15 @@ class TestResume:
         go_on()
         assert infimum.resume("out").iterations == 30
 
+    def test_two_that_begin_at_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        begun()
+        before = {path.name: path.read_bytes() for path in Path("out").iterdir() if path.is_file()}
+        # The second one has looked at the folder before the first one wrote its files.
+        monkeypatch.setattr(RunFolder, "at", classmethod(lambda cls, path: cls(path)))
+        with RunFolder("out").locked(), pytest.raises(InputError, match="another process is at this run"):
+            begun()
+        assert {path.name: path.read_bytes() for path in Path("out").iterdir() if path.is_file()} == before
+
 
 class TestFromPython:
     def closure(self, at: int = 0) -> Composite:

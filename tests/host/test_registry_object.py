@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from infimum.errors import InputError, PluginError, UnknownNameError
+from infimum.errors import InputError, PluginError, UnknownNameError, did_you_mean
 from infimum.plugins import hook, registry
 from infimum.plugins.loader import new_manager
 from infimum.plugins.records import Component, PluginRecord
@@ -86,6 +86,16 @@ def test_unknown_names_help(small, name, kind, said):
     with pytest.raises(UnknownNameError) as caught:
         small.find(name, kind)
     assert str(caught.value) == said
+
+
+def test_of_many_names_the_nearest_are_shown():
+    names = [f"plugin{k}.method{k}" for k in range(200)]
+    said = did_you_mean("zzz3", names, where="`infimum list solver`")
+    assert said.startswith("the nearest of 200 are: ") and said.endswith("; `infimum list solver` lists all")
+    assert said.count(", ") == 4 and "3" in said
+    with pytest.raises(UnknownNameError) as caught:
+        get_registry().find("zzz")
+    assert len(str(caught.value)) < 300 and str(caught.value).endswith("; `infimum list` lists all")
 
 
 def test_an_ambiguous_bare_name_lists_all(small):

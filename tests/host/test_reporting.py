@@ -28,6 +28,7 @@ from infimum.reporting import Curve, Figure, Section, Table
 from infimum.reporting.cells import grid
 from infimum.reporting.curves import curve_figures, parameter_figures, profile_figures
 from infimum.reporting.entries import gather
+from infimum.reporting.plots import draw
 from infimum.reporting.thin import POINTS, thin
 
 A = np.random.default_rng(4).standard_normal((12, 3))
@@ -354,6 +355,20 @@ class TestPlugins:
         figure = next(one for one in data_of(page)["figures"] if one["title"] == "Importance")
         assert figure["views"][0]["curves"][0]["style"] == "bars"
 
+    def test_a_paragraph_of_several_lines_keeps_them(self, install: Any, tmp_path: Path) -> None:
+        made = solve()
+        made.notes.append("the last board\n\n x o\n . <")
+
+        class Plugin:
+            @hook
+            def infimum_report_sections(self, result: Any) -> Any:
+                return [Section("Board", "Said.\n\n . x\no .")]
+
+        install(Plugin())
+        page = page_of(made, tmp_path)
+        assert "<p>Said.</p>" in page and '<pre class="lines" tabindex="0"> . x\no .</pre>' in page
+        assert 'the last board<pre class="lines" tabindex="0"> x o\n . &lt;</pre>' in page
+
     def test_a_plugin_that_fails_costs_its_section_alone(
         self, install: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
@@ -398,6 +413,28 @@ class TestPictures:
         assert len(axes.lines) == 2 and len(axes.collections) == 2
         assert [one.get_text() for one in axes.get_legend().get_texts()] == ["step 0.01", "step 0.05"]
         assert len(sweep.plot(x="seconds").lines) == len(sweep)
+
+    @pytest.mark.parametrize("n", [9, 200])
+    @pytest.mark.parametrize("labels", [1, 20])
+    @pytest.mark.parametrize("gap", [math.nan, math.inf, 0.0])
+    def test_gaps_are_gaps(self, n: int, labels: int, gap: float) -> None:
+        x, y = np.arange(1.0, n + 1), np.linspace(2, 3, n)
+        y[[2, 5, 7]] = gap
+        curves = [Curve(x, y, f"{k}", low=0.5 * y, high=2 * y) for k in range(labels)]
+        axes = draw(Figure("f", curves, y_scale="log"))
+        (line, *_) = axes.lines
+        drawn = line.get_xydata()
+        assert np.flatnonzero(np.isnan(drawn[:, 1])).tolist() == [2, 5, 7]
+        assert 6 in line.get_markevery()  # between two gaps: no line shows it
+        assert len(line.get_markevery()) < 20
+        if gap != 0.0:
+            band = axes.collections[0].get_paths()
+            assert [sorted({*map(int, one.vertices[:, 0])})[0] for one in band] == [1, 4, 7, 9]
+
+    def test_a_gap_across(self) -> None:
+        axes = draw(Figure("f", [Curve([1, math.nan, 3, 4], [1.0, 2.0, 3.0, -1.0])]))
+        drawn = axes.lines[0].get_xydata()
+        assert np.flatnonzero(np.isnan(drawn).any(axis=1)).tolist() == [1] and drawn[3, 1] == -1
 
     @pytest.mark.parametrize(
         ("options", "message"),

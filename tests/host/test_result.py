@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -297,6 +297,18 @@ class TestText:
             Composite({"loss": LeastSquares(np.eye(300), np.ones(300))}), solver=GD, stopping="max_iter(0)", seed=0
         )
         assert "[0, 0, 0, 0, 0, …]  (300,) float64" in str(result) and max(map(len, str(result).splitlines())) < 200
+
+    def test_many_blocks_and_modules_are_cut(self) -> None:
+        class Module:
+            def __repr__(self) -> str:
+                return "Module(\n" + "".join(f"  ({k}): Linear(in_features=3)\n" for k in range(9)) + ")"
+
+        blocks = {f"block {k}": np.zeros(9) for k in range(40)}
+        shown = {name: str(replace(solved(), x=x)) for name, x in (("blocks", blocks), ("module", Module()))}
+        assert "block 2: [0, 0, 0, 0, 0, …]  (9,) float64, … (40 entries)" in shown["blocks"]
+        assert "x               Module( (0): Linear(in_features=3) (1): Lin" in shown["module"]
+        for text in shown.values():
+            assert len(text.splitlines()) == len(str(solved()).splitlines()) and max(map(len, text.splitlines())) < 200
 
     def test_html_escapes(self) -> None:
         result = solved()

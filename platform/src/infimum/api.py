@@ -286,11 +286,28 @@ _RUN_OPTIONS = (
 )
 
 
+_FILE_KEYS = {
+    "trace": 'record=["METRIC", …] and max_rows=N',
+    "metrics": 'record=["METRIC", …]',
+    "start": "x0=…",
+    "output": "folder=…",
+    "repeat": "infimum.sweep(…, repeat=N)",
+    "sweep": "infimum.sweep(…, product={…})",
+    "compare": "infimum.compare(…, budget={…})",
+}
+"""Keys of a run file (and words like them) that are called otherwise in Python."""
+
+
+def option_names() -> list[str]:
+    """Names of all options of `solve` that `prepare` takes."""
+    own = [one for one in inspect.signature(prepare).parameters if one not in ("base", "run_options")]
+    return [*_RUN_OPTIONS, *own]
+
+
 def _checked(options: Mapping[str, Any]) -> dict[str, Any]:
     for name in options:
         if name not in _RUN_OPTIONS:
-            own = [one for one in inspect.signature(prepare).parameters if one not in ("base", "run_options")]
-            hint = _place_of(name) or did_you_mean(name, [*_RUN_OPTIONS, *own])
+            hint = _place_of(name) or did_you_mean(name, option_names())
             raise InputError(f"solve has no option '{name}'; {hint}")
     return dict(options)
 
@@ -300,6 +317,8 @@ def _place_of(name: str) -> str:
     if name in BUILT_IN or name in ("tol", "maxiter"):
         rule = {"tol": "grad_norm", "maxiter": "max_iter"}.get(name, name)
         return f'when to stop is said in stopping="{rule}(…)"'
+    if name in _FILE_KEYS:
+        return f"what a run file says under {name} is {_FILE_KEYS[name]} here"
     if name in ("step", "step_size", "lr", "acceleration", "options"):
         return f'options of a solver stand beside its name: solver={{"use": NAME, "{name}": …}}'
     return ""

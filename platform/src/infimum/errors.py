@@ -5,6 +5,10 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+MANY = 25
+"""Names up to which a message lists all of them."""
+_SHOWN = 5
+
 
 class InfimumError(Exception):
     """Base class of every error that infimum raises on purpose."""
@@ -63,10 +67,16 @@ def nearest(name: str, choices: Iterable[str]) -> str | None:
     return tails[found[0]] if found else None
 
 
-def did_you_mean(name: str, choices: Iterable[str]) -> str:
-    """A clause to end a message with: the nearest name, else the names there are."""
+def did_you_mean(name: str, choices: Iterable[str], *, where: str = "") -> str:
+    """A clause to end a message with: the nearest name, else the names there are.
+
+    Of many names only those that look most alike stand there; `where` says what lists all of them.
+    """
     choices = sorted(set(choices))
     near = nearest(name, choices)
     if near is not None:
         return f"did you mean '{near}'?"
-    return f"there are: {', '.join(choices)}" if choices else "there is none"
+    if len(choices) <= MANY:
+        return f"there are: {', '.join(choices)}" if choices else "there is none"
+    alike = difflib.get_close_matches(name, choices, n=_SHOWN, cutoff=0.0)
+    return f"the nearest of {len(choices)} are: {', '.join(alike)}" + (f"; {where} lists all" if where else "")

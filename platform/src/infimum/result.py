@@ -270,11 +270,13 @@ def _counts(table: Mapping[str, Mapping[str, int]]) -> str:
 
 def _summary(x: Any) -> str:
     if isinstance(x, Mapping):
-        return ", ".join(f"{name}: {_summary(one)}" for name, one in x.items())
+        shown = [f"{name}: {_summary(one)}" for name, one in list(x.items())[:3]]
+        return ", ".join(shown) + (f", … ({len(x)} entries)" if len(x) > 3 else "")
     if arrays.is_array(x):
         flat = x.reshape(-1)
-        shown = ", ".join(f"{float(one):.4g}" for one in flat[:5])
+        numbers = ", ".join(f"{float(one):.4g}" for one in flat[:5])
         dots = ", …" if flat.shape[0] > 5 else ""
-        return f"[{shown}{dots}]  {arrays.describe(x)}"
-    text = repr(x)
-    return text if len(text) <= 80 else text[:77] + "…"
+        return f"[{numbers}{dots}]  {arrays.describe(x)}"
+    # A module tells of its layers on many lines.
+    text = " ".join(repr(x).split())
+    return text if len(text) <= 80 else text[:79] + "…"

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from infimum.cli import guard
+from infimum.cli import app_many, guard
 from infimum.cli.guard import guarded
+from infimum.cli.parameters import File, Folder, Json, NoPython, Output, Overrides, Quiet, Seed
 
 _EPILOG = (
     "Exit codes: 0 the command or the run ended normally (converged, stalled and limits included); "
@@ -22,19 +23,6 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="State a problem once; compose oracles, solvers, constraints and stopping rules; run and explain it.",
 )
-
-File = Annotated[str, typer.Argument(metavar="FILE", help="A run file (YAML).", show_default=False)]
-Overrides = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="[KEY=VALUE]...",
-        help="Values on top of the file's: solver.step=1e-3 constraints.0.lower=1",
-        show_default=False,
-    ),
-]
-NoPython = Annotated[bool, typer.Option("--no-python", help="Refuse 'python:module:attribute'.")]
-Json = Annotated[bool, typer.Option("--json", help="Write JSON.")]
-Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Same as seed=N.", show_default=False)]
 
 
 def _version(wanted: bool) -> None:
@@ -71,15 +59,12 @@ def run(
     file: File,
     overrides: Overrides = None,
     seed: Seed = None,
-    output: Annotated[
-        str | None,
-        typer.Option("--output", "-o", metavar="DIR", help="Save here instead of runs/NAME/TIME.", show_default=False),
-    ] = None,
+    output: Output = None,
     observe: Annotated[
         list[str] | None,
         typer.Option("--observe", metavar="NAME", help="Same as observers=[NAME, …]: core.csv", show_default=False),
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+    quiet: Quiet = False,
     json: Json = False,
     no_python: NoPython = False,
 ) -> int:
@@ -94,9 +79,9 @@ def run(
 @app.command()
 @guarded
 def resume(
-    folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder of a run, runs/NAME/TIME.", show_default=False)],
+    folder: Folder,
     force: Annotated[bool, typer.Option("--force", help="Go on although code has changed since.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+    quiet: Quiet = False,
     json: Json = False,
 ) -> int:
     """Go on with a run that was interrupted or killed, from its last checkpoint."""
@@ -108,11 +93,8 @@ def resume(
 @app.command()
 @guarded
 def rerun(
-    folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder of a run, runs/NAME/TIME.", show_default=False)],
-    output: Annotated[
-        str | None,
-        typer.Option("--output", "-o", metavar="DIR", help="Save here instead of runs/NAME/TIME.", show_default=False),
-    ] = None,
+    folder: Folder,
+    output: Output = None,
     json: Json = False,
 ) -> int:
     """Repeat a run and say what differs; exit code 1 if another result came out."""
@@ -124,7 +106,7 @@ def rerun(
 @app.command()
 @guarded
 def export(
-    folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder of a run, runs/NAME/TIME.", show_default=False)],
+    folder: Folder,
     kind: Annotated[str, typer.Option("--format", metavar="FORMAT", help="csv or parquet.")] = "csv",
     output: Annotated[
         str | None,
@@ -137,135 +119,7 @@ def export(
     export_folder(folder, kind, output=output)
 
 
-Jobs = Annotated[
-    int | None,
-    typer.Option("--jobs", "-j", min=1, help="Runs at a time; 1 runs in this process.", show_default=False),
-]
-Engine = Annotated[
-    str | None,
-    typer.Option("--engine", metavar="NAME", help="loky, threading, dask, dask:ADDRESS or ray.", show_default=False),
-]
-Timeout = Annotated[
-    float | None,
-    typer.Option("--timeout", metavar="SECONDS", help="End a run that takes longer.", show_default=False),
-]
-Threads = Annotated[int, typer.Option("--threads", min=1, help="Threads of BLAS and OpenMP in each run.")]
-Repeat = Annotated[
-    int | None, typer.Option("--repeat", min=1, help="In place of the file's repeat.", show_default=False)
-]
-ManyOutput = Annotated[
-    str | None,
-    typer.Option("--output", "-o", metavar="DIR", help="Save here instead of runs/NAME/TIME.", show_default=False),
-]
-Resume = Annotated[
-    bool, typer.Option("--resume", help="Go on in --output, or in the newest folder of this name; keep what is done.")
-]
-RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="With --resume, run lost ones again.")]
-Fresh = Annotated[bool, typer.Option("--fresh", help="Run what is cached, too.")]
-NoCache = Annotated[bool, typer.Option("--no-cache", help="Neither read nor write the cache.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
-
-
-@app.command()
-@guarded
-def sweep(
-    file: File,
-    overrides: Overrides = None,
-    vary: Annotated[
-        list[str] | None,
-        typer.Option("--sweep", metavar="PLACE=VALUE,VALUE,…", help="Values that vary.", show_default=False),
-    ] = None,
-    repeat: Repeat = None,
-    jobs: Jobs = None,
-    engine: Engine = None,
-    timeout: Timeout = None,
-    threads: Threads = 1,
-    output: ManyOutput = None,
-    resume: Resume = False,
-    retry_failed: RetryFailed = False,
-    fresh: Fresh = False,
-    no_cache: NoCache = False,
-    quiet: Quiet = False,
-    json: Json = False,
-    no_python: NoPython = False,
-) -> int:
-    """Solve what a run file states for many values; a run that fails is a row of the table."""
-    from infimum.cli.many import run_many
-
-    options = {"jobs": jobs, "engine": engine, "timeout": timeout, "threads": threads, "resume": resume}
-    options |= {"retry_failed": retry_failed, "fresh": fresh, "cache": not no_cache}
-    stated = {"sweep": vary or [], "repeat": repeat, "allow_python": not no_python}
-    return run_many(
-        file,
-        overrides or [],
-        compares=False,
-        options=options,
-        stated=stated,
-        output=output,
-        quiet=quiet,
-        json=json,
-    )
-
-
-@app.command()
-@guarded
-def compare(
-    file: File,
-    overrides: Overrides = None,
-    budget: Annotated[
-        str | None,
-        typer.Option("--budget", metavar="NAME=AMOUNT", help="In place of the file's budget.", show_default=False),
-    ] = None,
-    repeat: Repeat = None,
-    jobs: Jobs = None,
-    engine: Engine = None,
-    timeout: Timeout = None,
-    threads: Threads = 1,
-    output: ManyOutput = None,
-    resume: Resume = False,
-    retry_failed: RetryFailed = False,
-    fresh: Fresh = False,
-    no_cache: NoCache = False,
-    quiet: Quiet = False,
-    json: Json = False,
-    no_python: NoPython = False,
-) -> int:
-    """Compare the solvers of a run file at an equal budget: iterations, seconds, or evaluations."""
-    from infimum.cli.many import run_many
-
-    options = {"jobs": jobs, "engine": engine, "timeout": timeout, "threads": threads, "resume": resume}
-    options |= {"retry_failed": retry_failed, "fresh": fresh, "cache": not no_cache}
-    stated = {"budget": budget, "repeat": repeat, "allow_python": not no_python}
-    return run_many(
-        file, overrides or [], compares=True, options=options, stated=stated, output=output, quiet=quiet, json=json
-    )
-
-
-cache_app = typer.Typer(no_args_is_help=True, help="Look at, or empty, the cache of finished runs.")
-app.add_typer(cache_app, name="cache")
-
-
-@cache_app.command("list")
-@guarded
-def cache_list(json: Json = False) -> None:
-    """List the runs that are kept."""
-    from infimum.cli.many import cache_list
-
-    cache_list(json=json)
-
-
-@cache_app.command("clear")
-@guarded
-def cache_clear(
-    older_than: Annotated[
-        float | None,
-        typer.Option("--older-than", metavar="DAYS", help="Only what was not used since.", show_default=False),
-    ] = None,
-) -> None:
-    """Remove the runs that are kept."""
-    from infimum.cli.many import cache_clear
-
-    cache_clear(older_than)
+app_many.add_to(app)
 
 
 @app.command()

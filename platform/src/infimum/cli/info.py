@@ -133,44 +133,43 @@ def _component(data: dict[str, Any]) -> None:
     say()
     say(data["doc"] or data["summary"] or "no description")
     say()
-    if data["options"]:
-        rows = [
-            (one["name"], one["type"], "required" if one["required"] else one["default"], one["doc"])
-            for one in data["options"]
-        ]
-        table(rows, ("option", "type", "default", "meaning"))
-    else:
+    _options(data["options"])
+    _slots_table(data.get("slots"))
+    lines = [(name, data[name]) for name in _FACTS if data.get(name)]
+    if lines:
+        say()
+    for name, value in lines:
+        say(f"{name}: {', '.join(value) if isinstance(value, list) else value}")
+
+
+_FACTS = (
+    *("families", "metrics"),
+    *("needs", "supplies", "uses", "exactness"),
+    *("provides", "reads", "gives"),
+    *("resume", "stops"),
+)
+"""What `_contract` says beside the slots, in the order in which it is shown."""
+
+
+def _options(options: list[dict[str, Any]]) -> None:
+    if not options:
         say("no options")
-    slots = data.get("slots")
-    if isinstance(slots, list):
+        return
+    rows = [
+        (one["name"], one["type"], "required" if one["required"] else one["default"], one["doc"]) for one in options
+    ]
+    table(rows, ("option", "type", "default", "meaning"))
+
+
+def _slots_table(slots: list[dict[str, Any]] | str | None) -> None:
+    if isinstance(slots, str):
+        say(f"slots: {slots}")
+    elif slots is not None:
         say()
         table(
             [(s["name"], ", ".join(s["needs"]), s["terms"], "yes" if s["maps"] else "no", s["accepts"]) for s in slots],
             ("slot", "needs", "terms", "maps inside", "accepts at worst"),
         )
-    elif slots:
-        say(f"slots: {slots}")
-    lines = [
-        (name, data[name])
-        for name in (
-            "families",
-            "metrics",
-            "needs",
-            "supplies",
-            "uses",
-            "exactness",
-            "provides",
-            "reads",
-            "gives",
-            "resume",
-            "stops",
-        )
-        if data.get(name)
-    ]
-    if lines:
-        say()
-    for name, value in lines:
-        say(f"{name}: {', '.join(value) if isinstance(value, list) else value}")
 
 
 def _plugin(record: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from infimum.cli import guard
 from infimum.cli.output import as_json, say, table
 from infimum.errors import InputError
-from infimum.many.cache import Cache
+from infimum.many.cache import Cache, leaves_all_in_folder
 from infimum.many.comparison import Comparison
 from infimum.many.launch import Options, latest_folder, launch
 from infimum.many.members import Runs
@@ -110,7 +110,9 @@ def check_many(file: str, overrides: list[str], *, compares: bool, json: bool, p
     known: dict[str, Any] = {}
     cache = Cache()
     hits = sum(
-        agenda.seeded and (cache.folder / Cache.key(one.config, one.repetition, known)).is_dir()
+        agenda.seeded
+        and leaves_all_in_folder(one.config)
+        and (cache.folder / Cache.key(one.config, one.repetition, known)).is_dir()
         for one in agenda.members
     )
     members = [

@@ -5,8 +5,9 @@ Names are looked up at first use: the processes that only start members import l
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
+
+from infimum.lazy import look_up
 
 _PUBLIC = {
     "Member": "members",
@@ -22,8 +23,4 @@ __all__ = ["Cache", "Comparison", "Member", "Runs", "Sweep", "compare", "sweep"]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _PUBLIC:
-        value = getattr(importlib.import_module(f"infimum.many.{_PUBLIC[name]}"), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module 'infimum.many' has no attribute '{name}'")
+    return look_up(__name__, _PUBLIC, name)

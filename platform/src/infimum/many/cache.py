@@ -13,7 +13,9 @@ from typing import Any
 
 from infimum.checkpoint import relaxed, write_whole
 from infimum.many.sources import digest, facts
+from infimum.many.store import PARTIAL
 from infimum.many.task import OUTCOME
+from infimum.plugins.python_target import PREFIX
 from infimum.status import Status
 
 log = logging.getLogger("infimum")
@@ -21,8 +23,8 @@ log = logging.getLogger("infimum")
 FORMAT = 1
 CACHED = (Status.converged, Status.target_reached, Status.stalled, Status.limit)
 """Statuses of runs that are kept; others may end otherwise the next time, or are mistakes to be found."""
-_IRRELEVANT = ("name", "output", "observers", "checkpoint")
-"""Keys of a run file that change nothing about the result."""
+_IRRELEVANT = ("name", "output", "checkpoint")
+"""Keys of a run file that change nothing about what is in the run's folder at its end."""
 
 
 def default_folder() -> Path:
@@ -32,6 +34,19 @@ def default_folder() -> Path:
         return Path(own)
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "infimum" / "runs"
+
+
+def leaves_all_in_folder(config: Mapping[str, Any]) -> bool:
+    """Whether a run's folder holds all that the run leaves behind: no observer of it writes anywhere else."""
+    observers = config.get("observers") or ()
+    if not observers:
+        return True
+    from infimum.plugins.build import build
+
+    if any(str(one["use"]).startswith(PREFIX) for one in observers):
+        return False
+    made = [build(one, "observer").instance for one in observers]
+    return all(getattr(one, "stays_in_folder", False) for one in made)
 
 
 class Cache:
@@ -61,21 +76,23 @@ class Cache:
         return digest([FORMAT, stated, repetition, found])[:40]
 
     def take(self, key: str, folder: Path) -> dict[str, Any] | None:
-        """Copy a finished run to `folder` and tell its outcome; None where there is none."""
-        entry = self.folder / key
+        """Put a copy of a finished run at `folder`, whole, and tell its outcome; None where there is none."""
+        entry, beside = self.folder / key, folder.with_name(f"{folder.name}.{os.getpid()}{PARTIAL}")
         try:
             found = json.loads((entry / OUTCOME).read_text(encoding="utf-8"))
             if not (entry / "result.json").is_file():
                 return None
-            if folder.exists():
-                shutil.rmtree(folder)
-            shutil.copytree(entry, folder)
+            shutil.rmtree(beside, ignore_errors=True)
+            shutil.copytree(entry, beside)
+            shutil.rmtree(folder, ignore_errors=True)
+            os.replace(beside, folder)
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
             log.warning("the cached run %s cannot be used: %s", entry, error)
-            shutil.rmtree(folder, ignore_errors=True)
             return None
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
         os.utime(entry)
         told: dict[str, Any] = found
         return told
@@ -85,7 +102,7 @@ class Cache:
         entry = self.folder / key
         if told["status"] not in map(str, CACHED) or entry.exists() or not (folder / "result.json").is_file():
             return
-        beside = self.folder / f"{key}.{os.getpid()}.partial"
+        beside = self.folder / f"{key}.{os.getpid()}{PARTIAL}"
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             shutil.copytree(folder, beside)

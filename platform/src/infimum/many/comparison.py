@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
 from infimum.errors import InputError, did_you_mean
-from infimum.many.curves import Band, Curve, band, curve, maximizes
+from infimum.many.curves import AXES, Band, Curve, band, curve, maximizes
 from infimum.many.members import Member, Runs
 from infimum.many.profiles import Profile, data_profiles, performance_profiles
+from infimum.vocabulary import CAPABILITIES
 
 TARGETS = (1e-1, 1e-3, 1e-5)
 """Shares of the initial gap that must remain at most: the accuracies of Moré and Wild's tests."""
@@ -105,7 +107,7 @@ class Comparison(Runs):
 
     def curve(self, member: Member, x: str | None = None) -> Curve | None:
         """Best value so far of a member against a cost (the budget's by default); None without a trace."""
-        key = (member.id or member.name, x or self.budget)
+        key = (member.id or member.name, self._axis(x))
         if key not in self._curves:
             self._curves[key] = curve(member, key[1])
         return self._curves[key]
@@ -210,7 +212,7 @@ class Comparison(Runs):
         """
         wanted = self.targets if target is None else (target,)
         cases = dict.fromkeys((one.problem, one.repetition) for one in self)
-        unit = {one: self._dimension(one) + 1.0 if (x or self.budget) == "value" else 1.0 for one in self.problems}
+        unit = {one: self._dimension(one) + 1.0 if self._axis(x) == "value" else 1.0 for one in self.problems}
         return data_profiles(self.costs(target, x), [unit[problem] for _ in wanted for problem, _ in cases])
 
     def bands(
@@ -234,11 +236,14 @@ class Comparison(Runs):
         """
         if not 0 <= quantiles[0] <= quantiles[1] <= 1:
             raise InputError(f"quantiles={quantiles}: expected two numbers from 0 to 1, the smaller one first")
+        known, axis = self._columns, self._axis(x)
+        if known and metric not in known:
+            raise InputError(f"no run recorded '{metric}'; {did_you_mean(metric, known)}")
         found = []
         for problem in self.problems:
             for solver in self.solvers:
                 members = self.group(problem, solver)
-                one = band(members, x or self.budget, metric, quantiles, points) if members else None
+                one = band(members, axis, metric, quantiles, points) if members else None
                 if one is not None:
                     found.append(one)
         return found
@@ -249,6 +254,8 @@ class Comparison(Runs):
         The winner reaches the strictest target that anybody reaches (or the one named) at the least cost; without any,
         it has the best value at the end. Those that are equal share the win.
         """
+        if target is not None:
+            self._target(target)
         points = dict.fromkeys(self.solvers, 0.0)
         hits = self.time_to_target()
         for case in dict.fromkeys((one.problem, one.repetition) for one in self):
@@ -325,6 +332,21 @@ class Comparison(Runs):
     def unit(self) -> str:
         """The budget in words."""
         return self.budget if self.budget in ("iterations", "seconds") else f"evaluations of {self.budget}"
+
+    @cached_property
+    def _columns(self) -> tuple[str, ...]:
+        """Columns of the traces; none where no run has a trace."""
+        traces = [one.result.trace for one in self if one.result is not None and one.result.trace is not None]
+        return tuple(dict.fromkeys(name for trace in traces for name in trace))
+
+    def _axis(self, x: str | None) -> str:
+        """A cost by name, the budget by default; a capability that a run makes no use of costs it nothing."""
+        if x is None or x in AXES or x in CAPABILITIES or not self._columns:
+            return x or self.budget
+        counted = [name.removeprefix("calls.") for name in self._columns if name.startswith("calls.")]
+        if x not in counted:
+            raise InputError(f"no run counted '{x}'; {did_you_mean(x, [*AXES, *counted, *CAPABILITIES])}")
+        return x
 
     def _target(self, target: float) -> float:
         if target not in self.targets:

@@ -127,7 +127,7 @@ def band(members: Sequence[Member], axis: str, metric: str, quantiles: tuple[flo
     for member in members:
         one = curve(member, axis)
         trace = member.result.trace if member.result is not None else None
-        if one is None or trace is None:
+        if one is None or trace is None or metric not in trace:
             continue
         column = one.best if metric == "value" else _filled(trace[metric])
         found.append((one, column))

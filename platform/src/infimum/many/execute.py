@@ -14,10 +14,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from infimum.many.cache import Cache
+from infimum.many.cache import Cache, leaves_all_in_folder
 from infimum.many.engines import Settings, run_all
 from infimum.many.members import LOST
-from infimum.many.store import StorageError, Store
+from infimum.many.store import PARTIAL, StorageError, Store
 from infimum.many.task import OUTCOME, Task, finish
 from infimum.result import Result
 from infimum.run.signals import Interrupts
@@ -135,7 +135,7 @@ class Job:
     def _known(self, task: Task) -> bool:
         """Taken from the cache."""
         key = self.keys.get(task.id)
-        if key is None or self.cache is None or self.fresh:
+        if key is None or self.cache is None or self.fresh or not leaves_all_in_folder(task.config or {}):
             return False
         told = self.cache.take(key, self.store.member_folder(task.id))
         if told is None:
@@ -159,17 +159,19 @@ class Job:
         if told["status"] in LOST and not folder.is_dir() and told["traceback"]:
             self._note_loss(folder, told)
         key = self.keys.get(task.id)
-        if key is not None and self.cache is not None:
+        if key is not None and self.cache is not None and leaves_all_in_folder(task.config or {}):
             self.cache.put(key, folder, told, task.line)
         self._write(task, told)
 
     def _unpack(self, folder: Path, files: Mapping[str, bytes], told: Line) -> None:
         """A run folder that was sent."""
-        beside = folder.with_name(f"{folder.name}.{os.getpid()}.partial")
+        beside = folder.with_name(f"{folder.name}.{os.getpid()}{PARTIAL}")
         try:
             beside.mkdir(parents=True)
             for name, data in files.items():
-                (beside / name).write_bytes(data)
+                path = beside / name
+                path.parent.mkdir(exist_ok=True, parents=True)
+                path.write_bytes(data)
             finish(beside, folder, told)
         except OSError as error:
             shutil.rmtree(beside, ignore_errors=True)

@@ -45,6 +45,8 @@ class Options:
     @property
     def kept(self) -> Cache | None:
         """The cache that is used."""
+        if not isinstance(self.cache, bool | str | Path):
+            raise InputError(f"cache={self.cache!r}: expected True, False or a folder")
         return None if self.cache is False else Cache(None if self.cache is True else self.cache)
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -113,6 +114,7 @@ def plan_many(
     memo : Memo, optional
     """
     given = {name: value for name, value in many.items() if value is not None}
+    _check_names(options, compares)
     if is_file(source):
         if options:
             listed = ", ".join(options)
@@ -130,6 +132,22 @@ def plan_many(
         reader = ManyReader(place.source, tree, [], compares, allow_python=allow_python)
         return from_file(reader.read())
     return _from_objects(stated, place, compares, name)
+
+
+def _check_names(options: Mapping[str, Any], compares: bool) -> None:
+    """Refuse options that neither `solve` nor a run file has; those of `sweep` and `compare` may be meant."""
+    unknown = [name for name in options if name not in TOP_KEYS and name not in _PLACES]
+    if not unknown:
+        return
+    from infimum import api
+    from infimum.many import comparing, sweeping
+
+    command = comparing.compare if compares else sweeping.sweep
+    own = [one.name for one in inspect.signature(command).parameters.values() if one.kind is one.KEYWORD_ONLY]
+    known = [*api.option_names(), "folder", "checkpoint"]
+    for name in unknown:
+        if name not in known:
+            raise InputError(f"{command.__name__} has no option '{name}'; {did_you_mean(name, [*known, *own])}")
 
 
 def is_file(source: Any) -> bool:

@@ -47,8 +47,9 @@ def sweep(
         that `infimum.solve` takes, with `options` beside it.
     product, zip, components : mapping, optional
         Places to their values: `product={"solver.step": [0.1, 1], "problem.penalty": {"logspace": [1e-3, 1, 4]}}`
-        takes every combination, `zip` goes through lists of one length together, `components` puts whole components
-        in place (`{"solver": ["splitting.fista", …]}` or `{"solver": {label: component}}`).
+        takes every combination, `zip` goes through lists of one length together (arrays and ranges serve too),
+        `components` puts whole components in place (`{"solver": ["splitting.fista", …]}` or
+        `{"solver": {label: component}}`).
     exclude : sequence of mapping, optional
         Combinations to leave out: `[{"solver.step": 1, "problem.penalty": 1e-3}]`.
     repeat : int, optional
@@ -74,8 +75,8 @@ def sweep(
     fresh : bool, default False
         Run what the cache knows, too.
     cache : bool or path, default True
-        Where finished runs are kept under the hash of everything that defines them. Without a seed, and for problems
-        that are stated by objects, nothing is cached.
+        Where finished runs are kept under the hash of everything that defines them. Without a seed, for problems that
+        are stated by objects, and where an observer writes outside of the run's folder, nothing is cached.
     progress : bool, default False
         A bar on a terminal.
     **options
@@ -103,7 +104,7 @@ def sweep(
     from infimum.many.launch import Options, launch
     from infimum.many.planning import plan_many
 
-    ways = {"product": product, "zip": zip, "components": components, "exclude": exclude}
+    ways = {"product": _listed(product), "zip": _listed(zip), "components": components, "exclude": exclude}
     stated = {name: value for name, value in ways.items() if value is not None} or None
     how = Options(jobs, engine, timeout, threads, folder, resume, retry_failed, fresh, cache, progress)
     agenda = plan_many(
@@ -112,3 +113,16 @@ def sweep(
     found = launch(agenda, Sweep.kind, how)
     assert isinstance(found, Sweep)
     return found
+
+
+def _listed(varied: Any) -> Any:
+    """Places to their values, where those are arrays or ranges as lists."""
+    if not isinstance(varied, Mapping):
+        return varied
+    return {place: _as_list(values) for place, values in varied.items()}
+
+
+def _as_list(values: Any) -> Any:
+    if isinstance(values, range):
+        return list(values)
+    return values.tolist() if getattr(values, "ndim", 0) == 1 else values

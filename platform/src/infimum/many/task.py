@@ -79,7 +79,8 @@ def run_task(task: Task) -> dict[str, Any]:
             folder = Path(above) / task.id
             found = _run_into(task, folder)
             if folder.is_dir():
-                found["files"] = {one.name: one.read_bytes() for one in folder.iterdir() if one.is_file()}
+                inside = [one for one in folder.rglob("*") if one.is_file()]
+                found["files"] = {one.relative_to(folder).as_posix(): one.read_bytes() for one in inside}
             return found
     return _run_into(task, Path(task.folder))
 

@@ -121,7 +121,7 @@ def attach(run: Run, observers: Sequence[Any]) -> None:
     for one in observers:
         if isinstance(one, RunObserver):
             name = f"observer {type(one).__name__}"
-            watching = _Watching(run, name, one.start(run))
+            watching = _Watching(run, name, _started(one, run, name))
             made.append(Observer(watching.guard, one.every, name))
             continue
         if isinstance(one, tuple):
@@ -135,6 +135,13 @@ def attach(run: Run, observers: Sequence[Any]) -> None:
         called = one.name if one.name != "observer" else f"observer {getattr(one.call, '__qualname__', one.call)!s:.60}"
         made.append(Observer(Guard(run, called, one.call), one.every, called))
     run.monitor.observers = (*run.monitor.observers, *made)
+
+
+def _started(one: RunObserver, run: Run, name: str) -> Watch:
+    try:
+        return one.start(run)
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from error
 
 
 def as_observers(observers: Any, base: Path | None, registry: Registry) -> list[Any]:

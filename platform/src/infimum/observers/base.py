@@ -41,9 +41,16 @@ class RunObserver(ABC):
     ----------
     every : int
         Iterations between two calls of `tell`.
+    stays_in_folder : bool
+        Whether all that it writes stands below the run's folder, so that a copy of that is whole. If not, a run that
+        it watches is not taken from the cache.
     """
 
     every: int = 1
+
+    @property
+    def stays_in_folder(self) -> bool:
+        return False
 
     @abstractmethod
     def start(self, run: Run) -> Watch:

@@ -10,13 +10,13 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any
+from typing import IO, TYPE_CHECKING, Annotated, Any, ClassVar
 
 from annotated_types import Ge
 
 from infimum.errors import InputError
 from infimum.observers.base import Row, RunObserver, Watch
-from infimum.observers.place import in_folder
+from infimum.observers.place import in_folder, is_inside
 from infimum.stopping.base import Progress
 
 if TYPE_CHECKING:
@@ -27,7 +27,25 @@ FLUSH = 1.0
 
 
 @dataclass(frozen=True)
-class Csv(RunObserver):
+class _Rows(RunObserver):
+    """What the observers of this module have in common; `watch` writes."""
+
+    watch: ClassVar[type[_Lines]]
+
+    path: str
+    every: Annotated[int, Ge(1)] = 1
+    overwrite: bool = False
+
+    def start(self, run: Run) -> Watch:
+        return self.watch(run, in_folder(run, self.path), self.overwrite)
+
+    @property
+    def stays_in_folder(self) -> bool:
+        return is_inside(self.path)
+
+
+@dataclass(frozen=True)
+class Csv(_Rows):
     """Write the columns of the trace to a CSV file, a row a check, without the trace's bound on rows.
 
     Parameters
@@ -46,15 +64,10 @@ class Csv(RunObserver):
     """
 
     path: str = "progress.csv"
-    every: Annotated[int, Ge(1)] = 1
-    overwrite: bool = False
-
-    def start(self, run: Run) -> Watch:
-        return _CsvWatch(run, in_folder(run, self.path), self.overwrite)
 
 
 @dataclass(frozen=True)
-class JsonLines(RunObserver):
+class JsonLines(_Rows):
     """Write the columns of the trace as one JSON object a line, a line a check, and the outcome as the last line.
 
     Parameters
@@ -73,11 +86,6 @@ class JsonLines(RunObserver):
     """
 
     path: str = "progress.jsonl"
-    every: Annotated[int, Ge(1)] = 1
-    overwrite: bool = False
-
-    def start(self, run: Run) -> Watch:
-        return _JsonWatch(run, in_folder(run, self.path), self.overwrite)
 
 
 class _Lines(Watch):
@@ -186,6 +194,9 @@ class _JsonWatch(_Lines):
         row = {"status": str(result.status), **{name: getattr(result, name) for name in names}}
         with open(self.path, "a", encoding="utf-8") as file:
             file.write(json.dumps(dict(_finite(row)), ensure_ascii=False) + "\n")
+
+
+Csv.watch, JsonLines.watch = _CsvWatch, _JsonWatch
 
 
 def _finite(row: dict[str, Any]) -> Iterator[tuple[str, Any]]:

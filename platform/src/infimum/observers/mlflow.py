@@ -7,10 +7,11 @@ import math
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import unquote, urlsplit
 
 from annotated_types import Ge
 
@@ -82,10 +83,10 @@ class _Tracked(Watch):
         uri = self.options.uri
         if "://" not in uri:
             uri = Path(uri).absolute().as_uri()
-        with _file_store_allowed() if uri.startswith("file:") else nullcontext():
+        with _file_store(uri) if uri.startswith("file:") else nullcontext():
             self.client = self.tracking.MlflowClient(tracking_uri=uri)
-        experiment = self.client.get_experiment_by_name(self.options.experiment)
-        number = experiment.experiment_id if experiment else self.client.create_experiment(self.options.experiment)
+            experiment = self.client.get_experiment_by_name(self.options.experiment)
+            number = experiment.experiment_id if experiment else self.client.create_experiment(self.options.experiment)
         name = self.options.run_name or self.run.plan.solver_name
         self.id = self.client.create_run(number, run_name=name).info.run_id
         params = [self.entities.Param(key, value[:_LONG]) for key, value in parameters(self.run).items()]
@@ -136,7 +137,20 @@ class _Tracked(Watch):
 
 
 @contextmanager
-def _file_store_allowed() -> Iterator[None]:
+def _file_store(uri: str) -> Iterator[None]:
+    """Allowed, and for one process at a time where the system can: two that make one experiment make it twice."""
+    folder = Path(unquote(urlsplit(uri).path))
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with _allowed(), (folder.parent / f".{folder.name}.lock").open("w") as file:
+        with suppress(ImportError, OSError):
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def _allowed() -> Iterator[None]:
     """MLflow 3 opens a folder only where this variable says that a folder is meant."""
     name = "MLFLOW_ALLOW_FILE_STORE"
     before = os.environ.get(name)

@@ -18,6 +18,11 @@ def in_folder(run: Run, path: str) -> Path:
     return Path(path) if folder is None else Path(folder) / path
 
 
+def is_inside(path: str) -> bool:
+    """Whether `in_folder` gives a place below the run's folder."""
+    return not Path(path).is_absolute() and ".." not in Path(path).parts
+
+
 def needed(module: str, extra: str) -> Any:
     """A module of an optional library.
 

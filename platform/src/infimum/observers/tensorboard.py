@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from annotated_types import Ge
 
 from infimum.observers.base import Row, RunObserver, Watch
-from infimum.observers.place import in_folder, needed
+from infimum.observers.place import in_folder, is_inside, needed
 from infimum.observers.thin import DENSE, Thinning
 from infimum.stopping.base import Progress
 
@@ -44,6 +44,10 @@ class TensorBoard(RunObserver):
 
     def start(self, run: Run) -> Watch:
         return _Events(run, self, needed("tensorboard.summary", "tensorboard"))
+
+    @property
+    def stays_in_folder(self) -> bool:
+        return is_inside(self.dir)
 
 
 class _Events(Watch):

@@ -90,7 +90,8 @@ class Registry:
         aside = [one for one in self.plugins if one.name == plugin and one.status not in ("active", "shadowed")]
         if aside and "." in name:
             return f"{said}: plugin {plugin} is {aside[0].status}: {aside[0].reason}"
-        return f"{said}; {did_you_mean(name, (one.name for one in self.components(kind)))}"
+        where = f"`infimum list{f' {kind}' if kind else ''}`"
+        return f"{said}; {did_you_mean(name, (one.name for one in self.components(kind)), where=where)}"
 
     def call_hook(self, hook: str, **context: Any) -> list[Any]:
         """Call a run-level hook of every active plugin; one that raises is logged and the others go on.

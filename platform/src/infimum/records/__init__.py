@@ -5,8 +5,9 @@ Names are looked up at first use: many runs that are all known are read without 
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
+
+from infimum.lazy import look_up
 
 _PUBLIC = {
     "Rerun": "rerunning",
@@ -22,8 +23,4 @@ __all__ = ["Rerun", "RunFolder", "manifest", "rerun", "resume", "solve_into", "s
 
 
 def __getattr__(name: str) -> Any:
-    if name in _PUBLIC:
-        value = getattr(importlib.import_module(f"infimum.records.{_PUBLIC[name]}"), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module 'infimum.records' has no attribute '{name}'")
+    return look_up(__name__, _PUBLIC, name)

@@ -104,17 +104,19 @@ def begun(kept: RunFolder) -> Iterator[Callable[[], None]]:
 
     What it gives is called when the run is made and about to start.
     """
-    started = False
+    # Until the folder is held, what stands in it may be another process's.
+    unmade = False
 
     def starts() -> None:
-        nonlocal started
-        started = True
+        nonlocal unmade
+        unmade = False
 
     try:
         with at_work(kept):
+            unmade = True
             yield starts
     except BaseException:
-        if not started:
+        if unmade:
             with suppress(OSError):
                 for name in (LOG, CONFIG, MANIFEST):
                     (kept.path / name).unlink(missing_ok=True)

@@ -154,7 +154,7 @@ class Section:
     ----------
     title : str
     text : str, default ""
-        Plain text; an empty line begins a paragraph.
+        Plain text; an empty line begins a paragraph, and one of several lines keeps them (a board, a matrix).
     figures : sequence of Figure, default ()
     tables : sequence of Table, default ()
 

@@ -172,7 +172,7 @@ def _plugin_part(key: str, title: str, found: Sequence[tuple[str, Section]], fig
     for name, section in found[: sections.SHOWN]:
         if len(found) > 1:
             part.add("heading", name)
-        part.add("text", [one.strip() for one in section.text.split("\n\n") if one.strip()])
+        part.add("text", [one.strip("\n") for one in section.text.split("\n\n") if one.strip()])
         for table in section.tables:
             part.add("grid", grid(table, title))
         part.add("figures", figures.take(section.figures))

@@ -22,6 +22,10 @@ DASHES = ("-", (0, (5, 2)), (0, (1.2, 1.5)), (0, (4.5, 1.5, 1, 1.5)), (0, (8, 2.
 MARKERS = ("o", "s", "D", "^", "X", "*", "v", "h")
 """The same looks as in the page: eight colors that differ in lightness too, a dash pattern and a marker each."""
 DISTINCT = 16
+FEW = 40
+"""Points up to which each has its marker."""
+PLAIN = "."
+"""Marker of lines that are told apart by shade."""
 DPI = 200
 SIZE = (6.4, 4.0)
 """Inches: fits a column of text, and two side by side on a page."""
@@ -120,7 +124,8 @@ def _look(labels: Sequence[str], label: str) -> dict[str, Any]:
     if len(labels) > DISTINCT:
         from matplotlib import colormaps
 
-        return {"color": colormaps["viridis"](0.92 * index / (len(labels) - 1)), "linewidth": 0.9}
+        color = colormaps["viridis"](0.92 * index / (len(labels) - 1))
+        return {"color": color, "linewidth": 0.9, "marker": PLAIN, "markersize": 2}
     turn = index // len(COLORS)
     look = {"color": COLORS[index % len(COLORS)], "linestyle": DASHES[(index + turn) % len(DASHES)]}
     return look | {"marker": MARKERS[(index + turn) % len(MARKERS)], "markersize": 5, "linewidth": 1.7}
@@ -133,17 +138,28 @@ def _draw_curve(ax: Any, curve: Curve, look: dict[str, Any], log_y: bool, first:
         ax.bar(curve.x, curve.y, color=color, label=label, width=0.65)
         return
     known = np.isfinite(curve.y) & ((curve.y > 0) | (not log_y))
-    x, y = np.asarray(curve.x)[known], curve.y[known]
+    if not curve.categorical:
+        known &= np.isfinite(curve.x)
+    y = np.where(known, curve.y, np.nan)
     if curve.low is not None:
-        edges = np.isfinite(curve.low) & np.isfinite(curve.high)
-        low, high = curve.low[edges], curve.high[edges]
-        floor = float(y.min()) * 1e-2 if log_y and len(y) else -np.inf
-        ax.fill_between(curve.x[edges], np.maximum(low, floor), np.maximum(high, floor), color=color, alpha=0.18, lw=0)
+        floor = float(y[known].min()) * 1e-2 if log_y and known.any() else -np.inf
+        low, high = (np.where(np.isfinite(edge), np.maximum(edge, floor), np.nan) for edge in (curve.low, curve.high))
+        ax.fill_between(curve.x, low, high, color=color, alpha=0.18, lw=0)
     if curve.style == "points":
         look = look | {"linestyle": "none"}
-    every = max(1, len(x) // 9) if curve.style != "points" and len(x) > 40 else 1
     steps = {"drawstyle": "steps-post"} if curve.style == "steps" else {}
-    ax.plot(x, y, label=label, markevery=every, **look, **steps)
+    ax.plot(curve.x, y, label=label, markevery=_marked(known, curve.style, look), **look, **steps)
+
+
+def _marked(known: Any, style: str, look: dict[str, Any]) -> list[int]:
+    """Places of markers: all of few points, some of many, none of a plain line; always those that no line shows."""
+    places, plain = np.flatnonzero(known), look["marker"] == PLAIN
+    if style == "points" or (len(places) <= FEW and not plain):
+        return list(map(int, places))
+    padded = np.pad(known, 1)
+    lone = np.flatnonzero(known & ~padded[:-2] & ~padded[2:])
+    some = () if plain else places[:: len(places) // 9]
+    return sorted({*map(int, some), *map(int, lone)})
 
 
 def _dress(ax: Any, figure: Figure, x: str, labels: Sequence[str]) -> None:

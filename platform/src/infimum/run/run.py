@@ -130,6 +130,10 @@ class Run:
         wanted = plan.exactness is Exactness.stochastic if average is None else average
         possible = self.solver.maps_points and not self.solver.drives and is_array(self.point)
         self.tail = TailAverage() if wanted and possible else None
+        self._not_started()
+
+    def _not_started(self) -> None:
+        """What a run has beside what it is made of, before its first step."""
         self.tail_value: float | None = None
         self.state: Any = None
         self.started: list[Callable[[Run], None]] = []

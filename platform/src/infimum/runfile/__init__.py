@@ -5,8 +5,9 @@ Names are looked up at first use: a file is read without what its run needs.
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
+
+from infimum.lazy import look_up
 
 _PUBLIC = {
     "Place": "tree",
@@ -20,8 +21,4 @@ __all__ = ["Place", "RunFile", "RunFileError", "RunFileIssue", "run_file_schema"
 
 
 def __getattr__(name: str) -> Any:
-    if name in _PUBLIC:
-        value = getattr(importlib.import_module(f"infimum.runfile.{_PUBLIC[name]}"), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module 'infimum.runfile' has no attribute '{name}'")
+    return look_up(__name__, _PUBLIC, name)

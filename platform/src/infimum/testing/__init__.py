@@ -10,8 +10,9 @@ Only that package and the pytest plugin need pytest.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from infimum.lazy import look_up
 
 if TYPE_CHECKING:
     from infimum.testing.functions import check_function
@@ -34,6 +35,4 @@ _HOMES = {
 
 def __getattr__(name: str) -> object:
     # Imported at first use: every pytest run loads the plugin in this package, and most of them want nothing of it.
-    if name in _HOMES:
-        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    return look_up(__name__, _HOMES, name)

@@ -19,8 +19,8 @@ class MaxEpochs(StoppingRule):
     ----------
     n : float
         Number of epochs, 0 or more; half an epoch may be asked for. Where a loader does not say its length, the first
-        epoch is over once it has ended. Like every rule it is read at checks: with `check_every: 20` a run may go on for
-        up to 19 batches more.
+        epoch is over once it has ended. Like every rule it is read at checks: with `check_every: 20` up to 19 batches
+        may follow.
     """
 
     n: float = field(metadata=TOLERANCE)

@@ -112,6 +112,16 @@
     return { x: log("x") ? "log" : "linear", y: log("y") ? "log" : "linear" };
   };
 
+  // What lies between the gaps, as [from, to).
+  const stretches = (known) => {
+    const out = [];
+    known.forEach((there, k) => {
+      if (there && known[k - 1]) out[out.length - 1][1] = k + 1;
+      else if (there) out.push([k, k + 1]);
+    });
+    return out;
+  };
+
   const traces = (plot, scale) => {
     const { figure } = plot;
     const out = [];
@@ -126,10 +136,13 @@
       const hover = `${label ? "<b>" + escaped(label) + "</b><br>" : ""}%{y:.6~g} at %{x:.6~g}<extra></extra>`;
       if (curve.low !== undefined) {
         const floor = Math.min(...y.filter((v) => v > 0));
-        const edge = (values) => (scale.y === "log" ? values.map((v) => (v === null ? null : Math.max(v, floor * 1e-2))) : values);
-        const common = { x, type: "scatter", mode: "lines", line: { width: 0, shape: "linear" }, hoverinfo: "skip", connectgaps: true };
-        out.push({ ...common, y: edge(arrays[curve.low]) });
-        out.push({ ...common, y: edge(arrays[curve.high]), fill: "tonexty", fillcolor: faded(color, dark() ? 0.24 : 0.17) });
+        const edge = (values) => (scale.y === "log" ? values.map((v) => Math.max(v, floor * 1e-2)) : values);
+        const common = { type: "scatter", mode: "lines", line: { width: 0, shape: "linear" }, hoverinfo: "skip" };
+        const [low, high] = [arrays[curve.low], arrays[curve.high]];
+        for (const part of stretches(x.map((v, k) => v !== null && low[k] !== null && high[k] !== null))) {
+          out.push({ ...common, x: x.slice(...part), y: edge(low.slice(...part)) });
+          out.push({ ...common, x: x.slice(...part), y: edge(high.slice(...part)), fill: "tonexty", fillcolor: faded(color, dark() ? 0.24 : 0.17) });
+        }
       }
       if (curve.style === "bars") {
         out.push({ x, y, type: "bar", marker: { color }, hovertemplate: hover });
@@ -138,12 +151,19 @@
       const points = curve.style === "points";
       const few = x.length <= 40;
       const thick = figure.ramp ? 1.25 : 2;
+      const bare = figure.ramp && x.length > 1;
       out.push({
-        x, y, type: "scatter", mode: points ? "markers" : figure.ramp && x.length > 1 ? "lines" : "lines+markers", cliponaxis: points ? false : true,
+        x, y, type: "scatter", mode: points ? "markers" : bare ? "lines" : "lines+markers", cliponaxis: points ? false : true,
         line: { color, width: thick, dash, shape: curve.style === "steps" ? "hv" : "linear" },
         marker: { color, symbol: marker, size: points ? 8 : few ? 6 : 7, maxdisplayed: points || few ? 0 : 9 },
-        connectgaps: true, hovertemplate: hover,
+        hovertemplate: hover,
       });
+      if (points || (few && !bare)) continue;
+      // No line shows a point between two gaps, and only some points of a long curve have markers.
+      const lone = stretches(x.map((v, k) => v !== null && y[k] !== null)).filter(([from, to]) => to - from === 1);
+      if (!lone.length) continue;
+      const at = (values) => lone.map(([k]) => values[k]);
+      out.push({ x: at(x), y: at(y), type: "scatter", mode: "markers", marker: { color, symbol: marker, size: 4 }, hovertemplate: hover });
     }
     return out;
   };
