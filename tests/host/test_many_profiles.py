@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import infimum
 from infimum.errors import InputError
 from infimum.many.comparison import Comparison
 from infimum.many.curves import curve
@@ -62,6 +64,33 @@ def test_levels_and_costs_are_those_of_more_and_wild(two) -> None:
         ("p", "a", 0.5): 2, ("p", "a", 0.1): 3, ("p", "b", 0.5): 1, ("p", "b", 0.1): math.inf,
         ("q", "a", 0.5): 2, ("q", "a", 0.1): 3, ("q", "b", 0.5): math.inf, ("q", "b", 0.1): math.inf,
     }  # fmt: skip
+
+
+def test_what_a_problem_knows_goes_before_what_was_found_and_after_what_is_given() -> None:
+    def known(value):
+        return replace(result([10.0, 6.0, 4.0]), reference=value)
+
+    one = comparison(member("p", "a", known(1.0)), member("p", "b", known(1.0)), member("q", "a", known(None)))
+    assert one.best("p") == (1.0, "known") and one.level("p", 0.5) == 5.5
+    assert one.best("q") == (4.0, "best found") and "p: 1 (known)" in one.describe_targets()
+    assert comparison(*one, references={"p": 0.0}).best("p") == (0.0, "given")
+    # Members whose problems differ under one label have no value in common.
+    assert comparison(member("p", "a", known(1.0)), member("p", "b", known(2.0))).best("p") == (4.0, "best found")
+
+
+def test_a_comparison_of_a_problem_that_knows_its_optimum(tmp_path) -> None:
+    found = infimum.compare(
+        "problems.rosenbrock",
+        solvers={"descent": {"use": "splitting.gradient_descent", "backtracking": True}},
+        budget={"iterations": 20},
+        seed=0,
+        jobs=1,
+        cache=False,
+        folder=tmp_path / "c",
+    )
+    (label,) = found.problems
+    assert found.best(label) == (0.0, "known")
+    assert Comparison.load(tmp_path / "c").best(label) == (0.0, "known")
 
 
 def test_references_gaps_and_values_as_targets(two) -> None:

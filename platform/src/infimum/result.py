@@ -76,6 +76,8 @@ class Result:
         Python, infimum and the distributions that took part.
     notes : list of str
         What the host decided itself, such as a default limit.
+    reference : float or None
+        Known optimal value of the problem (`Problem.reference`), which comparisons measure against.
     extras : dict
         What components have to tell beyond numbers, by component name: plain trees from `Solver.extras(state)` and
         from the `extras()` of stopping rules' trackers.
@@ -106,6 +108,7 @@ class Result:
     best_iteration: int | None = None
     tail_x: Any = None
     tail_value: float | None = None
+    reference: float | None = None
     notes: list[str] = field(default_factory=list)
     extras: dict[str, Any] = field(default_factory=dict)
     error: BaseException | None = None

@@ -47,7 +47,8 @@ def compare(
         Accuracies, `[0.1, 1e-3, 1e-5]` by default: shares of the initial gap that are left. Or under `"gap"` relative
         gaps to the reference, or under `"value"` values.
     references : number, solver or mapping, optional
-        The known best value, or one for each problem; the best one found stands in where none is given. Also a solver
+        The known best value, or one for each problem; where none is given that which the problem itself knows
+        (`Composite(…, reference=…)`), else the best one found. Also a solver
         that is to find it, in a run without the budget before the others: `{"use": "cvxpy.solve"}`, or
         `{"solver": …, "oracles": …, "stopping": …}`.
     repeat : int, optional

@@ -117,9 +117,14 @@ class Comparison(Runs):
         return any(maximizes(member) for member in self.group(problem))
 
     def best(self, problem: str) -> tuple[float, str]:
-        """The reference value of a problem, and its origin: "given", "by SOLVER" or "best found"; NaN for none."""
+        """The reference value of a problem, and its origin: "given", "by SOLVER", "known" (of the problem itself) or
+        "best found"; NaN for none."""
         if problem in self.references:
             return self.references[problem], self.origins.get(problem, "given")
+        stated = {one.result.reference for one in self.group(problem) if one.result is not None}
+        (own,) = stated if len(stated) == 1 else (None,)
+        if own is not None and math.isfinite(own):
+            return own, "known"
         found = [one.best[-1] for member in self.group(problem) if (one := self.curve(member)) and len(one.best)]
         known = [value for value in found if math.isfinite(value)]
         if not known:

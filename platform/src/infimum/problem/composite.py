@@ -129,7 +129,10 @@ class Composite(Problem):
         return "value" if functions and all(_has_value(term.body) for term in functions) else None
 
     def with_constraints(self, constraints: Any, on: Mapping[str, str] | None = None) -> Composite:
-        """The same problem with further constraints, in any form that `constraints=` takes."""
+        """The same problem with further constraints, in any form that `constraints=` takes.
+
+        A known optimal value is that of the problem without them, and left out.
+        """
         new = _name_sets(constraints, taken=[term.name for term in self._terms])
         functions = {t.name: t.body for t in self._terms if t.role == "term"}
         sets = {t.name: t.body for t in self._terms if t.role == "constraint"}
@@ -143,7 +146,7 @@ class Composite(Problem):
             blocks=self.layout.shapes if self.layout else None,
             on={**{t.name: t.on for t in self._terms if t.on is not None}, **(on or {})},
             sense=self.sense,
-            reference=self.reference,
+            reference=None if new else self.reference,
             name=self.name,
         )
 

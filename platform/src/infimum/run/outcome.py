@@ -50,6 +50,7 @@ def make_result(run: Run) -> Result:
         best_iteration=best.iteration if ranked else None,
         tail_x=None if run.tail is None or run.tail.mean is None else unpack(run.tail.mean),
         tail_value=run.tail_value,
+        reference=None if problem.reference is None else number(problem.reference),
         extras=collect_extras(run),
         notes=list(run.notes),
         error=run.error,
