@@ -70,10 +70,10 @@ def laid_like(gradient: torch.Tensor, parameter: Parameter) -> torch.Tensor:
     return torch.empty_like(parameter).copy_(gradient)
 
 
-def _place(parameter: Parameter) -> Any:
-    """Where a parameter lies in memory, and how."""
-    # Of a thousand parameters each is asked at each step, and strides are slow to tell.
-    return parameter.data_ptr() if parameter.is_contiguous() else (parameter.data_ptr(), parameter.stride())
+def _places(parameters: list[Parameter]) -> list[Any]:
+    """Where parameters lie in memory, and how."""
+    # A thousand are asked at each step: each is touched once, and strides, slow to tell, are asked for if need be.
+    return [p.data_ptr() if p.is_contiguous() else (p.data_ptr(), p.stride()) for p in parameters]
 
 
 class Bucket:
@@ -98,7 +98,7 @@ class Bucket:
         self.form, self.flat = tuple(first.shape), first.ndim == 2
         self.dtype, self.device = first.dtype, first.device
         self.counts = [1 if self.flat else int(first.shape[0])] * len(parameters)
-        self._places = [_place(one) for one in parameters]
+        self._places = _places(parameters)
         # Views of the parameters; while they are kept, memory that was given up cannot come back at the same address.
         self.weights = [self._matrices(one.detach()) for one in parameters]
         if not self.single:
@@ -132,7 +132,7 @@ class Bucket:
         first = self.parameters[0]
         if first.dtype is not self.dtype or first.device != self.device or states.get(first) is not self.states[0]:
             return True
-        return [_place(one) for one in self.parameters] != self._places
+        return _places(self.parameters) != self._places
 
     def gather(self, gradients: list[Any]) -> tuple[torch.Tensor, torch.Tensor]:
         """The matrices and their gradients, picked from those of the group, as two batches (b, p, n)."""
